@@ -28,6 +28,8 @@ from pipeline import ROOT
 EXAMPLE = ROOT / "config" / "design" / "survival.yaml"
 ((NAME, BLOCK),) = designs(EXAMPLE).items()
 FOLLOW_UP = BLOCK["model"]
+SMOKING = ROOT / "config" / "design" / "smoking.yaml"
+((_, COEFFICIENTS),) = designs(SMOKING).items()
 SURVEY = {"shares": {"smoker": 0.2, "other": 0.8}, "because": "the form has two boxes"}
 # Endings of files of data.
 DATA = (".csv", ".parquet", ".arrow", ".nc", ".npz", ".npy", ".gz")
@@ -45,22 +47,35 @@ def plan() -> PrecisionPlan:
     return plan_of(BLOCK, f"design.{NAME}")
 
 
-def test_the_question_of_a_clinician_is_one_screen_and_one_command(tmp_path, capsys):
-    assert len(EXAMPLE.read_text(encoding="utf-8").splitlines()) <= 24
+@pytest.fixture(scope="module")
+def coefficients() -> PrecisionPlan:
+    return plan_of(COEFFICIENTS, "design.coefficients")
+
+
+ANSWERS = {
+    EXAMPLE: r"n = 2100, epsilon = [0-9.]+, delta = 1e-05: restricted mean ±1 months",
+    SMOKING: r"n = 2100, epsilon = [0-9.]+, delta = 1e-05: smoker ±0\.15\n",
+}
+
+
+@pytest.mark.parametrize("path", ANSWERS, ids=lambda path: path.stem)
+def test_the_question_of_a_clinician_is_one_screen_and_one_command(path, tmp_path, capsys):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 24
     sys.addaudithook(watch)
+    OPENED.clear()
     WATCHING[0] = True
     try:
-        assert main(["design", str(EXAMPLE), "--results", str(tmp_path)]) == 0
+        assert main(["design", str(path), "--results", str(tmp_path)]) == 0
     finally:
         WATCHING[0] = False
     assert OPENED and not [name for name in OPENED if name.endswith(DATA)]
-    folder = tmp_path / "design" / NAME
+    (name,) = designs(path)
+    folder = tmp_path / "design" / name
     assert {path.name for path in folder.iterdir()} == {
         *("design.csv", "design.html", "design.json", "figure.png", "paragraph.md"),
     }
     assert (folder / "figure.png").read_bytes()[:4] == b"\x89PNG"
-    answer = capsys.readouterr().out
-    assert re.search(r"n = 2100, epsilon = [0-9.]+, delta = 1e-05: restricted mean ±1 months", answer)
+    assert re.search(ANSWERS[path], capsys.readouterr().out)
 
 
 def test_the_epsilon_reaches_the_wanted_half_width_and_a_smaller_one_does_not(plan):
@@ -76,6 +91,56 @@ def test_the_noise_of_a_plan_is_that_of_the_announced_events(plan):
     assert event.mu == pytest.approx(float(pw.gdp_mu(plan.epsilon, 1e-5)))
     assert plan.privacy["epsilon_certified"] == pytest.approx(plan.epsilon, rel=1e-6)
     assert plan.privacy["trust"] == "no two parties join their knowledge"
+
+
+def test_the_cost_of_coefficients_is_that_of_moments_and_counts(coefficients):
+    ahead, _ = Evaluator(checked_block(COEFFICIENTS, "design"), "design").ahead(coefficients.epsilon, coefficients.n)
+    mus = [event.mu for event in ahead.releases if event.mu is not None]
+    # The moments, counts of three parties, and those of responses.
+    assert len(mus) == 5
+    assert np.sqrt(np.sum(np.square(mus))) == pytest.approx(float(pw.gdp_mu(coefficients.epsilon, 1e-5)), rel=1e-6)
+
+
+@pytest.mark.parametrize("edits", [{}, {"n": 800, "model.correlation": 0.5, "half_width.smoker": 0.3}])
+def test_the_epsilon_of_a_coefficient_reaches_the_wanted_half_width(edits):
+    block = edited(COEFFICIENTS, edits)
+    plan, wanted = plan_of(block, "design.again"), block["half_width"]["smoker"]
+    assert wanted * 0.995 <= plan.half_widths["smoker"] <= wanted
+    evaluator = Evaluator(checked_block(block, "design"), "design")
+    assert evaluator.half_width("smoker", 0.98 * plan.epsilon, plan.n) > wanted
+
+
+def test_n_of_a_coefficient_is_computed_and_the_figure_meets_the_plan():
+    plan = plan_of(edited(COEFFICIENTS, {"n": None, "epsilon": 4.0}), "design.n")
+    assert 0.15 * 0.995 <= plan.half_widths["smoker"] <= 0.15 and plan.answers == "n"
+    rows = {row["epsilon"]: row["half_width"] for row in plan.curve if row["n"] == plan.n}
+    assert rows[4.0] == pytest.approx(plan.half_widths["smoker"])
+    assert np.all(np.diff([rows[epsilon] for epsilon in sorted(rows)]) < 0)
+
+
+def test_planned_and_found_half_widths_of_coefficients_agree():
+    """24 fits: medians within 4 standard errors, and 6 %, of the plan; coverage of the least coefficient above 0.7."""
+    edits = {"half_width": None, "epsilon": 6.0, "model.kinds.bmi": ["uniform", 18, 34]}
+    rows = plan_of(edited(COEFFICIENTS, edits), "design.coefficients").check(24)
+    assert all(abs(row["ratio"] - 1) < max(0.06, 4 * row["ratio_error"]) for row in rows)
+    assert all(row["without_interval"] <= 0.1 and row["coverage"] > 0.7 for row in rows)
+
+
+def test_records_are_made_by_the_declared_law():
+    units = {"model.location": {"age": 60, "bmi": 25}, "model.scale": {"age": 10, "bmi": 4}, "n": 60_000}
+    slopes = {"smoker": 0.4, "age": 0.02, "bmi": 0.02}
+    edits = units | {"model.kinds.bmi": ["lognormal", 15], "model.coefficients": slopes, "model.intercept": -1.8}
+    evaluator = Evaluator(checked_block(edited(COEFFICIENTS, edits), "design"), "design")
+    parties = evaluator.run(1.0, 60_000, Streams(3)).parties
+    smoker, age, bmi = (party.block["X"][:, 0] for party in parties)
+    assert [party.role for party in parties] == ["active", "passive", "passive"]
+    assert set(np.unique(smoker)) == {0, 1} and smoker.mean() == pytest.approx(0.25, abs=0.01)
+    assert (age.mean(), age.std()) == (pytest.approx(60, abs=0.2), pytest.approx(10, rel=0.02))
+    assert (bmi.mean(), bmi.std()) == (pytest.approx(25, abs=0.1), pytest.approx(4, rel=0.05)) and bmi.min() > 15
+    design = np.column_stack([np.ones(60_000), smoker, age, bmi])
+    slopes, residual, *_ = np.linalg.lstsq(design, parties[0].block["y"], rcond=None)
+    assert np.allclose(slopes, [-1.8, 0.4, 0.02, 0.02], atol=[0.12, 0.04, 0.002, 0.005])
+    assert residual[0] / 60_000 == pytest.approx(1, rel=0.03)
 
 
 def test_planned_and_found_half_widths_agree(plan):
@@ -153,20 +218,23 @@ def leaves(value: object) -> list[float]:
     return [value] if isinstance(value, int | float) else []
 
 
-@pytest.mark.parametrize("method", ["survival", "survey", "local", "added"])
-def test_the_paragraph_is_short_and_made_of_the_file_alone(method):
+@pytest.mark.parametrize("method", ["survival", "survey", "local", "added", "coefficients", "dealer"])
+def test_the_paragraph_is_short_and_made_of_the_file_alone(method, coefficients):
     options = {"local": {"noise": "local"}, "added": {"relation": "add_remove", "bins": 12}}.get(method, {})
-    plan = (
-        pw.design("randomized_response", n=5000, parties=2, model=SURVEY, epsilon=1.0)
-        if method == "survey"
-        else plan_of(BLOCK | {"options": options}, "design.curves")
-    )
+    if method == "survey":
+        plan = pw.design("randomized_response", n=5000, parties=2, model=SURVEY, epsilon=1.0)
+    elif method == "dealer":
+        plan = plan_of(COEFFICIENTS | {"options": {"dealer": "dealer"}}, "design.coefficients")
+    else:
+        plan = coefficients if method == "coefficients" else plan_of(BLOCK | {"options": options}, "design.curves")
     content = json.loads(plan.to_json(), parse_constant=lambda word: pytest.fail(word))
     text = PrecisionPlan.from_json(plan.to_json()).paragraph()
     assert text == plan.paragraph() and len(text.split()) <= 150
     known = {f"{number:.3g}" for number in leaves(content)} | {f"{number:g}" for number in leaves(content)}
-    # The level of the intervals, and targets that are named by a time.
-    known |= {"95"} | numbers(" ".join(row["target"] for row in content["table"]))
+    # The level of the intervals, targets that are named by a time, and parties by their places.
+    known |= (
+        {"95"} | numbers(" ".join(row["target"] for row in content["table"])) | numbers(content["privacy"]["trust"])
+    )
     assert numbers(text) <= known
 
 
@@ -221,21 +289,59 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_ends_in_a_sentence_with_key_value_and_remedy(name):
-    edits, sentence = MISTAKES[name]
-    block = json.loads(json.dumps(BLOCK))
+# The same of coefficients.
+MISTAKES_OF_COEFFICIENTS = {
+    "no column": ({"half_width": {"smoking": 0.15}}, "'smoking' is not a target: give one of the columns smoker, age"),
+    "effect": ({"half_width": None, "power": 0.8, "effect": {"weight": 1}}, "effect: 'weight' is not a target"),
+    "coefficient": ({"model.coefficients.weight": 1.0}, "coefficients.weight is 1.0: kinds declares no such column"),
+    "kind": ({"model.kinds.age": "normall"}, "kinds has 'normall', which is unknown: use one of normal"),
+    "levels": ({"model.kinds.age": "levels"}, "kinds has 'levels' for column 'age': indicators of a category have no"),
+    "no kinds": ({"model.kinds": {}}, "kinds is empty: name every column"),
+    "share": ({"model.shares.age": 0.5}, r"shares.age is 0.5: give a share in \[0.02, 0.98\], of a binary column"),
+    "scale": ({"model.scale.age": -1.0}, "scale.age is -1.0: give a positive number"),
+    "lognormal": (
+        {"model.kinds.age": ["lognormal", 70], "model.location.age": 60},
+        "location.age is 60: give a mean above its shift, 70",
+    ),
+    "response": ({"model.response": None}, "response is missing with family 'gaussian': give its least and its"),
+    "labels": ({"model.family": "binomial"}, r"response is \[-4.0, 4.0\] with family 'binomial': leave it out"),
+    "range": ({"model.response": [4, -4]}, "response is .*: give two numbers, the smaller one first"),
+    "dispersion": ({"model.family": "poisson", "model.dispersion": 2.0}, "dispersion is 2: family 'poisson' has none"),
+    "family": ({"model.family": "inverse_gaussian"}, "family is 'inverse_gaussian', which is not designed yet"),
+    "correlation": ({"model.correlation": 0.95}, r"correlation is 0.95: it must lie in \[-0.9, 0.9\]"),
+    "because": ({"model.because": " "}, "because is missing: state where kinds and ranges are public"),
+    "parties": ({"parties": 5}, "parties is 5: give 2 to 3, so that every one holds a column"),
+    "radii": ({"model.radii": [3.0, 3.0]}, r"model.radii is \[3.0, 3.0\]: give 3 numbers, one per party"),
+    "hidden": ({"n": 300, "largest_epsilon": 0.5}, "does not stand out of its noise at any epsilon up to largest"),
+    "narrow": ({"half_width.smoker": 0.05}, r"records alone give \+-0.1.*; n = \d+ would"),
+    "no intervals": ({"options": {"intervals": "none"}}, "options.intervals is 'none': a design is of intervals"),
+    "no noise": ({"method": "vertical_glm.joint"}, "draws no noise, so there is nothing to choose"),
+    "single records": ({"method": "vertical_glm.noisy_predictor"}, "not designed yet"),
+}
+CASES = [(BLOCK, *row) for row in MISTAKES.values()] + [
+    (COEFFICIENTS, *row) for row in MISTAKES_OF_COEFFICIENTS.values()
+]
+
+
+def edited(block: dict[str, object], edits: dict[str, object]) -> dict[str, object]:
+    """Return a copy with values at paths; None takes a key out."""
+    copy = json.loads(json.dumps(block))
     for path, value in edits.items():
         *outer, last = path.split(".")
-        inner = block
+        inner = copy
         for key in outer:
-            inner = inner[key]
+            inner = inner.setdefault(key, {})
         if value is None:
             del inner[last]
         else:
             inner[last] = value
+    return copy
+
+
+@pytest.mark.parametrize(("block", "edits", "sentence"), CASES, ids=[*MISTAKES, *MISTAKES_OF_COEFFICIENTS])
+def test_a_mistake_ends_in_a_sentence_with_key_value_and_remedy(block, edits, sentence):
     with pytest.raises(ConfigError, match=sentence) as refusal:
-        plan_of(block, "design.curves")
+        plan_of(edited(block, edits), "design.curves")
     assert str(refusal.value).startswith("design.curves") and str(refusal.value).endswith(".")
 
 

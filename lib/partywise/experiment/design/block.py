@@ -13,10 +13,10 @@ from ...core.verdicts import LEAST_RECORDS
 from ..configuration.build import as_block, build, choices
 from ..plans import read_file
 from ..study import NO_NOISE, Protocol, available, load
-from . import responses
+from . import histograms, responses
 
 # Methods without a study, by their address.
-ALONE = {"randomized_response": responses.PROTOCOL}
+ALONE = {"histogram_quantile": histograms.PROTOCOL, "randomized_response": responses.PROTOCOL}
 # Keys that name data, and endings of files that hold some.
 DATA_KEYS = ("file", "files", "table", "tables", "dataset", "data", "path", "folder")
 DATA_ENDINGS = (".csv", ".tsv", ".xlsx", ".xls", ".parquet", ".arrow", ".feather", ".nc", ".npz", ".npy", ".rds")

@@ -6,7 +6,8 @@ The cost is that of the protocol's own announced events on made-up records; no s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
@@ -41,7 +42,7 @@ LOWER, HIGHER = 0.99, 1.001
 # Logarithm of a half-width over the wanted one where nothing is known.
 UNKNOWN = 50.0
 # Made-up records need no cipher that closes: the same integers cost the same, as experiments have it.
-OPEN = {"cipher": "sized"}
+OPEN = "sized"
 
 
 class Evaluator:
@@ -51,7 +52,9 @@ class Evaluator:
         self.block, self.where = block, where
         self.protocol = protocol_of(block, where)
         options: Any = build(self.protocol.options, block.options, f"{where}.options")
-        self.options = replace(options, **{name: value for name, value in OPEN.items() if hasattr(options, name)})
+        if getattr(options, "intervals", "") == "none":
+            raise ConfigError(f"{where}.options.intervals is 'none': a design is of intervals; leave it out.")
+        self.options = _with_option(options, "cipher", OPEN)
         assert self.protocol.precision is not None
         self.model: PrecisionModel = build(self.protocol.precision.target, block.model, f"{where}.model")
         try:
@@ -67,14 +70,19 @@ class Evaluator:
             made_up = self.model.made_up(n, self.block.parties, streams)
         except ValueError as error:
             raise ConfigError(f"{self.where}.{error}") from None
-        options = self.options
-        if plans and getattr(options, "intervals", "none") != "none":
-            options = replace(options, intervals="none")
+        options = _with_option(self.options, "intervals", "none") if plans else self.options
         constants = SimpleNamespace(delta=self.block.delta, unit="row")
         spec = Spec(options, constants, constants, made_up.public)
         places = (*self.protocol.extra, *getattr(options, "places", ()))
         fold, noise = Fold(np.zeros(n, dtype=int), 0, 1), Streams(0, "design", "noise", streams.address)
         return Run(made_up.parties, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec, extra=places)
+
+    def estimate(self, epsilon: float, n: int, replicate: int) -> object:
+        """Fit other made-up records, the same for the same replicate."""
+        ahead = events_ahead(self.protocol.fit, self.run(epsilon, n, Streams(0, "check of a design", replicate)))
+        if ahead.error is not None:
+            raise ahead.error
+        return ahead.estimate
 
     def _ahead(self, epsilon: float, n: int) -> tuple[EventsAhead, tuple[str, ...]]:
         """Return what the method releases, and all places of its run."""
@@ -103,24 +111,47 @@ class Evaluator:
         precision = self.precision(epsilon, n)
         return float(precision.half_widths[self.targets.index(target)]) if precision.is_identified else math.inf
 
-    def excess(self, wanted: Mapping[str, float], epsilon: float, n: int, is_rough: bool) -> float:
+    def line(self, epsilons: Sequence[float], n: int, known: float) -> list[Precision]:
+        """Return the precision at several epsilons: the rough one, times what it lacks at the least and at a known one.
+
+        What it lacks grows with the squares of half-widths, and nothing is lacking where these are 0.
+        """
+        rough = [self.precision(epsilon, n, is_rough=True) for epsilon in epsilons]
+        seen = [place for place, precision in enumerate(rough) if precision.is_identified]
+        if not seen:
+            return rough
+        other = epsilons.index(known) if epsilons.index(known) in seen else seen[len(seen) // 2]
+        knots = sorted({seen[0], other}, reverse=True)
+        squares = np.array([precision.half_widths**2 for precision in rough])
+        lacks = np.array([self.precision(epsilons[k], n).half_widths / rough[k].half_widths for k in knots])
+        factors = [
+            np.interp(along, [0.0, *along[knots]], [1.0, *lack]) for along, lack in zip(squares.T, lacks.T, strict=True)
+        ]
+        return [
+            replace(precision, half_widths=precision.half_widths * factor)
+            for precision, factor in zip(rough, np.transpose(factors), strict=True)
+        ]
+
+    def shortfall(self, wanted: Mapping[str, float], epsilon: float, n: int, is_rough: bool) -> float:
         """Largest logarithm of a half-width over the wanted one, or of noise over where it hides what is released."""
         precision = self.precision(epsilon, n, is_rough)
         ratios = [precision.half_widths[self.targets.index(target)] / width for target, width in wanted.items()]
         with np.errstate(divide="ignore"):
-            logs = np.log([*ratios, precision.noise_ratio])
+            logs = np.log([*ratios, precision.excess])
         return float(np.clip(np.nan_to_num(logs, nan=UNKNOWN), -UNKNOWN, UNKNOWN).max())
 
     def epsilon_for(self, wanted: Mapping[str, float], n: int) -> float:
         """Smallest epsilon, in three digits, that reaches every wanted half-width; ConfigError where none does."""
         largest = self.block.largest_epsilon
 
-        def excess(epsilon: float, is_rough: bool) -> float:
-            return self.excess(wanted, epsilon, n, is_rough)
+        def shortfall(epsilon: float, is_rough: bool) -> float:
+            return self.shortfall(wanted, epsilon, n, is_rough)
 
-        if excess(largest, False) > 0:
+        least = min(LEAST_EPSILON, largest)
+        epsilon = _least_reached(shortfall, least, largest, lambda value: min(upward(value), largest))
+        if shortfall(epsilon, False) > 0:
             raise ConfigError(self._out_of_reach(wanted, n))
-        return _least_reached(excess, min(LEAST_EPSILON, largest), largest, lambda value: min(upward(value), largest))
+        return epsilon
 
     def _out_of_reach(self, wanted: Mapping[str, float], n: int) -> str:
         """The sentence about half-widths that no epsilon reaches, with a number of records that would."""
@@ -147,14 +178,14 @@ class Evaluator:
     def n_for(self, wanted: Mapping[str, float], epsilon: float) -> int:
         """Smallest number of records that reaches every wanted half-width; ConfigError where none does."""
 
-        def excess(n: float, is_rough: bool) -> float:
-            return self.excess(wanted, epsilon, math.ceil(n), is_rough)
+        def shortfall(n: float, is_rough: bool) -> float:
+            return self.shortfall(wanted, epsilon, math.ceil(n), is_rough)
 
         # Without noise squares of half-widths are as 1 / n.
         floors = self.precision(epsilon, TYPICAL_RECORDS, is_rough=True).without_noise
         needed = {target: (floors[self.targets.index(target)] / width) ** 2 for target, width in wanted.items()}
         low = high = max(LEAST_RECORDS, 0.9 * TYPICAL_RECORDS * max(needed.values()))
-        while high <= MOST_RECORDS and excess(high, True) > 0:
+        while high <= MOST_RECORDS and shortfall(high, True) > 0:
             low, high = high, 2 * high
         if high > MOST_RECORDS:
             target = max(needed, key=needed.__getitem__)
@@ -162,34 +193,41 @@ class Evaluator:
                 f"{self.where}.half_width: +-{wanted[target]:.3g} for {target!r} needs more than {MOST_RECORDS:,} "
                 f"records at epsilon {epsilon:g}; ask for a wider one."
             )
-        return int(_least_reached(excess, low, 2 * high, math.ceil))
+        return int(_least_reached(shortfall, low, 2 * high, math.ceil))
+
+
+def _with_option(options: Any, name: str, value: str) -> Any:
+    """Return options with one changed, if they have it and read it."""
+    with suppress(ValueError):
+        return replace(options, **{name: value}) if hasattr(options, name) else options
+    return options
 
 
 def _least_reached(
-    excess: Callable[[float, bool], float], low: float, high: float, rounded: Callable[[float], float]
+    shortfall: Callable[[float, bool], float], low: float, high: float, rounded: Callable[[float], float]
 ) -> float:
-    """Least rounded value whose full excess is at most 0: the root of the rough one, shifted by what that lacks."""
+    """Least rounded value whose full shortfall is at most 0: the root of the rough one, shifted by what that lacks."""
     lacking, before, value = 0.0, math.nan, math.nan
     ends = math.log(low), math.log(high)
 
-    def shifted_excess(place: float) -> float:
-        return excess(place, True) + lacking
+    def corrected_shortfall(place: float) -> float:
+        return shortfall(place, True) + lacking
 
     for _ in range(CORRECTIONS):
         root = high
-        if shifted_excess(low) <= 0:
+        if corrected_shortfall(low) <= 0:
             root = low
-        elif shifted_excess(high) <= 0:
-            root = math.exp(brentq(lambda log: shifted_excess(math.exp(log)), *ends, xtol=ACCURACY))
+        elif corrected_shortfall(high) <= 0:
+            root = math.exp(brentq(lambda log: corrected_shortfall(math.exp(log)), *ends, xtol=ACCURACY))
         before, value = value, rounded(root)
         # Numbers of bins are whole, so that half-widths jump and have several roots.
-        while low <= (lower := rounded(LOWER * value)) < value and shifted_excess(lower) <= 0:
+        while low <= (lower := rounded(LOWER * value)) < value and corrected_shortfall(lower) <= 0:
             value = lower
         if value == before:
             break
-        lacking = excess(value, False) - excess(value, True)
+        lacking = shortfall(value, False) - shortfall(value, True)
     for _ in range(WALK):
-        if excess(value, False) <= 0 or value >= high:
+        if shortfall(value, False) <= 0 or value >= high:
             break
         value = rounded(HIGHER * value)
     return value

@@ -15,8 +15,8 @@ import numpy as np
 from ...core.errors import ConfigError
 from ..study import Lazy
 from .block import DesignBlock, checked_block
-from .check import check_plan
-from .evaluate import Evaluator, detectable, half_width_for, power_of
+from .check import compare_fits
+from .evaluate import LEAST_EPSILON, Evaluator, detectable, half_width_for, power_of
 from .text import paragraph
 
 # The figure is drawn in a room above this one.
@@ -119,7 +119,8 @@ class PrecisionPlan:
             the share of intervals that contain the expected value with its standard error, and the share of fits
             without an interval.
         """
-        return check_plan(self, replicates)
+        evaluator = Evaluator(checked_block(self.block, self.name), self.name)
+        return compare_fits(evaluator, self.epsilon, self.n, list(self.half_widths.values()), replicates)
 
 
 def design(
@@ -282,21 +283,19 @@ def _table(
 def _curve(evaluator: Evaluator, targets: Sequence[str], epsilon: float, n: int) -> list[dict[str, Any]]:
     """Half-widths of targets over epsilon at n/2, n and 2 n."""
     last = min(REACH * epsilon, max(evaluator.block.largest_epsilon, epsilon))
-    epsilons = sorted({*np.geomspace(max(epsilon / REACH, 0.01), last, POINTS).tolist(), epsilon})
-    rows = list[dict[str, Any]]()
-    for records in (max(n // 2, 1), n, 2 * n):
-        for point in epsilons:
-            precision = evaluator.precision(point, records)
-            for target in targets:
-                place = evaluator.targets.index(target)
-                rows.append(
-                    {
-                        "n": records,
-                        "epsilon": point,
-                        "target": target,
-                        "half_width": float(precision.half_widths[place]),
-                        "half_width_without_noise": float(precision.without_noise[place]),
-                        "is_identified": precision.is_identified,
-                    }
-                )
-    return rows
+    points = np.geomspace(max(epsilon / REACH, LEAST_EPSILON), last, POINTS).tolist()
+    epsilons = sorted([epsilon, *(point for point in points if not math.isclose(point, epsilon, rel_tol=1e-3))])
+    places = {target: evaluator.targets.index(target) for target in targets}
+    return [
+        {
+            "n": records,
+            "epsilon": point,
+            "target": target,
+            "half_width": float(precision.half_widths[place]),
+            "half_width_without_noise": float(precision.without_noise[place]),
+            "is_identified": precision.is_identified,
+        }
+        for records in (max(n // 2, 1), n, 2 * n)
+        for point, precision in zip(epsilons, evaluator.line(epsilons, records, epsilon), strict=True)
+        for target, place in places.items()
+    ]

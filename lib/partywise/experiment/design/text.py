@@ -38,7 +38,7 @@ def paragraph(plan: PrecisionPlan) -> str:
     attack = number_text(privacy["true_positive_percent"])
     trust = "" if privacy["trust"] == "nobody" else f", as long as {privacy['trust']}"
     return (
-        f"{plan.parties} organisations contribute {plan.n} records. {plan.release}. "
+        f"{plan.parties} organisations take part, with {plan.n} records in all. {plan.release}. "
         f"The release is differentially private for one record that is {CHANGES[privacy['relation']]}, with epsilon "
         f"{plan.epsilon:g} and delta {plan.delta:g}{trust}. For a person this means: an attacker who knows all other "
         f"records, and who wrongly accuses {privacy['false_positive_percent']} % of those who are not in the study, "

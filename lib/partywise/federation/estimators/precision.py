@@ -20,18 +20,18 @@ class Precision:
     """Half-widths (t,) of the 95 % intervals of the targets.
 
     values : (t,) expected values; half_widths : over records and noise; without_noise : over records alone
-    noise_ratio : noise over that at which it hides what is released; above 1 an estimate has none
+    excess : error of what must be seen, over its limit; above 1 an estimate has no intervals
     """
 
     values: np.ndarray
     half_widths: np.ndarray
     without_noise: np.ndarray
-    noise_ratio: float = 0.0
+    excess: float = 0.0
 
     @property
     def is_identified(self) -> bool:
         """Whether what is released stands out of its noise."""
-        return self.noise_ratio <= 1
+        return self.excess <= 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,3 +88,12 @@ def made_up_clients(arrays: Mapping[str, np.ndarray], n: int, count: int) -> lis
         Party(f"client {k}", "client", {name: array[rows.start : rows.stop] for name, array in arrays.items()})
         for k, rows in enumerate(split_rows(n, count), 1)
     ]
+
+
+def mid_quantiles(values: np.ndarray, shares: Sequence[float]) -> np.ndarray:
+    """Return quantiles (s, t) of columns (m, t) by their mid-distribution functions, in which ties do not jump."""
+    quantiles = []
+    for column in values.T:
+        levels, sizes = np.unique(column, return_counts=True)
+        quantiles.append(np.interp(shares, (np.cumsum(sizes) - sizes / 2) / len(column), levels))
+    return np.array(quantiles).T

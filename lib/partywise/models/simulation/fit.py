@@ -181,7 +181,11 @@ def law_at(
     model: DataModel, sums: Sequence[ReleasedSum], theta: np.ndarray, draws: int = 2 * DRAWS, steps: int = 0
 ) -> Fit:
     """Return the law of the released numbers at given parameters."""
-    moments = record_moments(model, sums, theta, draws)
+    return law_from(record_moments(model, sums, theta, draws), sums, theta, draws, steps)
+
+
+def law_from(moments: RecordMoments, sums: Sequence[ReleasedSum], theta: np.ndarray, draws: int, steps: int = 0) -> Fit:
+    """Return the law of the released numbers, from the moments of the records at given parameters."""
     noise = np.concatenate([released.covariance for released in sums])
     values, vectors = _directions(moments.covariance / sums[0].n + np.diag(noise) + moments.error)
     deviation = np.concatenate([released.value for released in sums]) - moments.mean

@@ -86,6 +86,9 @@ ANALYST = ("analyst",)
 DEALER = ("analyst", "dealer")
 AGGREGATING = ("analyst", "aggregator")
 
+# Model of a design of coefficients.
+COEFFICIENTS = Lazy("partywise.methods.glm.noisy_statistics.precision:RegressionModel")
+
 FIRST = FirstRun(
     methods={
         "secure_newton": {"protocol": "joint", "title": "Newton steps, secure sums"},
@@ -113,7 +116,7 @@ STUDY = Study(
         "joint": Protocol(JointOptions, extra=DEALER, release=NO_NOISE),
         "bcd": Protocol(BcdOptions, extra=ANALYST, release=NO_NOISE),
         "correlation": Protocol(CorrelationOptions, extra=DEALER, release=NO_NOISE),
-        "moments": Protocol(GlmMomentsOptions, extra=ANALYST, reads_training_records=True),
+        "moments": Protocol(GlmMomentsOptions, extra=ANALYST, reads_training_records=True, precision=COEFFICIENTS),
         "noisy_predictor": Protocol(NoisyPredictorOptions, extra=ANALYST, reads_training_records=True),
         "noisy_newton": Protocol(NoisyNewtonOptions, extra=AGGREGATING, reads_training_records=True),
         "noisy_gradient": Protocol(GlmNoisyGradientOptions, extra=AGGREGATING, reads_training_records=True),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....models.family_facts import FamilyName
+from ....models.family_facts import FACTS, FamilyName
 from ....models.intervals import Intervals, reason_of
 from ....models.kinds import LEVELS, WAITING
 from ....models.simulation.base import ReleasedSum, Sample
@@ -48,16 +48,36 @@ def refusal(public: MomentScale, family: FamilyName, names: Sequence[str]) -> st
 def intervals_of(
     moments: NoisyMoments, counts: NoisyCounts | None, family: FamilyName, names: Sequence[str]
 ) -> Intervals:
-    """Return intervals of all coefficients as columns were given, the intercept first.
-
-    The model is that of records before they are clipped; counts of those beyond public bounds test it. Its Gaussian
-    response is s (t - t_0), in units of a record.
-    """
-    public, is_scaled = moments.public, family == "gaussian"
-    if reason := refusal(public, family, names):
+    """Return intervals of all coefficients as columns were given, the intercept first."""
+    if reason := refusal(moments.public, family, names):
         return Intervals(reason=reason)
+    return intervals(moment_question(moments, counts, family, names))
+
+
+def response_units(public: MomentScale, family: FamilyName) -> tuple[float, float]:
+    """Return s and t_0 of a Gaussian response, which is s (t - t_0) in its law; other responses are as they are."""
+    return (public.weight, public.center) if family == "gaussian" else (1.0, 0.0)
+
+
+def law_parameters(natural: np.ndarray, public: MomentScale, family: FamilyName) -> np.ndarray:
+    """Return the parameters (size,) of the law of a release, from those of scaled columns and responses as they are."""
+    model, theta = Regression(public.shapes, family), np.array(natural, dtype=float)
+    unit, level = response_units(public, family)
+    coefficients = model.coefficients(theta)
+    coefficients[0] -= level
+    coefficients *= unit
+    if FACTS[family].estimates_dispersion:
+        theta[-1] += 2 * np.log(unit)
+    return theta
+
+
+def moment_question(
+    moments: NoisyMoments, counts: NoisyCounts | None, family: FamilyName, names: Sequence[str]
+) -> Question:
+    """Return the law of records before they are clipped, which counts of those beyond public bounds test."""
+    public, is_scaled = moments.public, family == "gaussian"
     model = Regression(public.shapes, family)
-    unit, level = (public.weight, public.center) if is_scaled else (1.0, 0.0)
+    unit, level = response_units(public, family)
 
     def response(sample: Sample) -> np.ndarray:
         return sample.response if is_scaled else public.weight * (statistic(sample.response, family) - public.center)
@@ -87,7 +107,7 @@ def intervals_of(
                 counts.n,
             )
         )
-    question = Question(
+    return Question(
         model,
         sums,
         model.start(mean, moments.covariance * np.outer(units, units)),
@@ -98,4 +118,3 @@ def intervals_of(
         lambda sample: public.beyond(sample.columns),
         REST.format(DECLARED if public.is_declared else PARTLY if any(public.kinds) else SHAPES),
     )
-    return intervals(question)
