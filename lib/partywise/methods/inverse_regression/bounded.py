@@ -14,8 +14,10 @@ from functools import cache
 import numpy as np
 
 from ...core.errors import CertificationError
+from ...models.simulation.base import Sample
 from ...privacy.statistics.bounded import Bounded, sum_certificate
-from ...privacy.statistics.isometry import to_vector
+from ...privacy.statistics.clips import WholeClip
+from ...privacy.statistics.isometry import outer_vectors, to_vector
 from ...privacy.statistics.moments import second_moment_bound
 from ...privacy.statistics.slices import slice_means_bound
 from ...privacy.statistics.whole import Whole, gram_squares, whole
@@ -121,12 +123,29 @@ def whole_slices(moments: SliceMoments, *, stratum: str = "*") -> Whole:
     )
 
 
+def slices_of_model(sample: Sample, n_slices: int, clip: WholeClip) -> np.ndarray:
+    """(m, H (p + 1)) what each record adds to the means of `whole_slices`, in floats without its rounding.
+
+    Slice by slice: the clipped record in its own one, then 1.
+    """
+    clipped = clip.of(sample.columns).records
+    table = np.zeros((len(clipped), n_slices, clipped.shape[1] + 1))
+    rows = np.arange(len(clipped))
+    table[rows, sample.response, :-1], table[rows, sample.response, -1] = clipped, 1.0
+    return table.reshape(len(clipped), -1)
+
+
 def whole_second(moments: SliceMoments, *, mirrored: bool = False, stratum: str = "*") -> Whole:
     """T'T as `to_triangle`; entries above the diagonal have weight 2, or, ``mirrored``, that of the diagonal.
 
     The Frobenius norm bounds that of the triangle without weights as well.
     """
     return _whole_gram(moments, moments.gram, gram_squares(squared_length(moments)), mirrored, stratum)
+
+
+def second_of_model(sample: Sample, clip: WholeClip) -> np.ndarray:
+    """(m, p (p + 1) / 2) what each record adds to the isometric vector of `whole_second`, as of `slices_of_model`."""
+    return outer_vectors(clip.of(sample.columns).records)
 
 
 def whole_second_and_mean(moments: SliceMoments, *, stratum: str = "*") -> Whole:
@@ -139,6 +158,12 @@ def whole_second_and_mean(moments: SliceMoments, *, stratum: str = "*") -> Whole
     entries = np.concatenate([moments.gram, moments.sums.sum(axis=1)]).astype(np.int64)
     entries[-moments.p :] *= c
     return _whole_gram(moments, entries, gram_squares(length + c * c), False, stratum)
+
+
+def second_and_mean_of_model(sample: Sample, clip: WholeClip) -> np.ndarray:
+    """(m, p (p + 3) / 2) what each record adds to the second moments, as of `second_of_model`, then to the mean."""
+    clipped = clip.of(sample.columns).records
+    return np.hstack([outer_vectors(clipped), clipped])
 
 
 def _whole_gram(moments: SliceMoments, entries: np.ndarray, squares: int, mirrored: bool, stratum: str) -> Whole:

@@ -22,7 +22,8 @@ from ..intervals import FittedLaw
 class Sample:
     """Records that a law makes of M base numbers, as J blocks of M below each other.
 
-    base : (M, b); columns : (M J, p); response : (M J,); predictor : (M J,) of the response, where the law has one
+    base : (M, b); columns : (M J, p)
+    response : (M J,), or the number of its slice; predictor : (M J,) of the response, (0,) where the law has none
     weights : (M J,) those of one base number sum to 1
     """
 

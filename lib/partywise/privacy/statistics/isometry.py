@@ -31,6 +31,12 @@ def to_matrix(vector: np.ndarray, size: int) -> np.ndarray:
     return from_triangle(vector / _roots(size), size)
 
 
+def outer_vectors(records: np.ndarray) -> np.ndarray:
+    """Isometric vector of v v' of each record v: shape (n, q (q + 1) / 2) of records (n, q)."""
+    rows, columns = _triangle(records.shape[1])
+    return records[:, rows] * records[:, columns] * _roots(records.shape[1])
+
+
 def nearest_semidefinite(matrix: np.ndarray) -> np.ndarray:
     """The nearest positive semi-definite matrix to a symmetric one in Frobenius norm: negative eigenvalues become 0."""
     values, vectors = np.linalg.eigh(matrix)
