@@ -201,7 +201,7 @@ def test_intervals_are_taken_home_beside_their_coefficients_or_the_reason_why_th
     np.testing.assert_allclose([row.upper - row.lower for row in rows], 2 * 1.959964, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["loss_bound", "size"])
+@pytest.mark.parametrize("name", ["size"])
 def test_numbers_of_a_slicing_fit_are_taken_home_as_the_cube_has_them(homes, name):
     home = homes["sliced_inverse_regression"]
     with xr.open_dataset(home.folder / "cube.nc") as cube:

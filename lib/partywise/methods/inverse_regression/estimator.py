@@ -14,14 +14,16 @@ from ...core.checks import positive
 from ...core.verdicts import response_verdict, size_verdict
 from ...federation.estimators.estimator import Transformer
 from ...federation.estimators.fit_budget import Budget
-from ...federation.estimators.inputs import numbers, vector
+from ...federation.estimators.inputs import column_labels, numbers, vector
 from ...federation.estimators.parameters import Method
 from ...federation.secure_streams import Randomness
-from ...models.intervals import noise_line
+from ...models.intervals import Intervals, noise_line
+from ...models.kinds import Kind
 from ...privacy.accounted_values import Public
 from .model import SlicingEstimate, SlicingFacts
 from .options import (
     SlicingCertifiedOptions,
+    SlicingExactOptions,
     SlicingPublishedOptions,
     SlicingReferenceOptions,
     WhitenedOptions,
@@ -29,9 +31,9 @@ from .options import (
 )
 from .protocols import certified, published, reference, whitened
 from .slices import Slices, class_slices, public_slices
-from .subspace import loss_bound
 
 FIXED = "edges or classes of the estimator, fixed before the data were seen"
+DECLARED = "declared by the caller of the estimator"
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,9 @@ class SlicedInverseRegression(Transformer):
         Size of the true support where it is known; screening keeps twice as many columns unless ``max_size`` is larger.
     rows_per_user : int, optional
         Public bound on the records of one person.
+    kinds : mapping of str to str, optional
+        How each column is distributed within slices, by its meaning, for intervals and the bound of the loss: only
+        ``"normal"`` has a law. Columns without names are ``"x0"``, ``"x1"`` and so on.
     parties, random_state, shared_budget, clipped
         As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     **options
@@ -108,9 +113,11 @@ class SlicedInverseRegression(Transformer):
         direction that noise could produce. Of ``certified`` with its standard options and ``whitened``.
     noise_errors_reason_ : str
         Why ``noise_errors_`` of a noisy fit is None; else empty.
+    intervals_ : partywise.models.intervals.Intervals
+        Of the direction of length 1 before clipping, where d = 1, or the reason why there are none.
     loss_bound_ : float, or None
-        Upper 95 % bound of the projection loss to the true subspace, by parametric bootstrap from what was released; of
-        ``certified`` with its standard options, and of no other; None as well where noise hides an eigenvalue.
+        Upper 95 % bound of the projection loss of ``components_`` to the true subspace, from what was released; None
+        without a law of what was released, for the reason of ``intervals_``.
     columns_ : ndarray of int or None
         Columns that screening kept.
     size_ : int, or None
@@ -141,8 +148,10 @@ class SlicedInverseRegression(Transformer):
         "reference": Method(SlicingReferenceOptions, reference.fit, ("server",), "server"),
     }
     _estimate = SlicingEstimate
-    _model_fields = ("basis", "epsilon_claimed", "epsilon", "clients", "columns", "noise_errors")
-    _model_attributes: ClassVar[Mapping[str, object]] = {"loss_bound_": float | None, "size_": int | None}
+    _model_fields = (
+        *("basis", "epsilon_claimed", "epsilon", "clients", "columns", "noise_errors", "intervals", "loss_bound"),
+    )
+    _model_attributes: ClassVar[Mapping[str, object]] = {"size_": int | None}
     _finite = ("components_",)
 
     def __init__(
@@ -159,6 +168,7 @@ class SlicedInverseRegression(Transformer):
         screened: bool = False,
         active: int | None = None,
         rows_per_user: int | None = None,
+        kinds: Mapping[str, str] | None = None,
         parties: int | Sequence[Sequence[int]] | None = None,
         random_state: Randomness | None = None,
         shared_budget: Budget | None = None,
@@ -167,7 +177,7 @@ class SlicedInverseRegression(Transformer):
     ) -> None:
         self.n_directions, self.edges, self.classes, self.radius = n_directions, edges, classes, radius
         self.epsilon_second, self.screened, self.active = epsilon_second, screened, active
-        self.rows_per_user = rows_per_user
+        self.rows_per_user, self.kinds = rows_per_user, kinds
         self.clipped: Literal["refuse", "allow"] = clipped
         super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
@@ -222,23 +232,43 @@ class SlicedInverseRegression(Transformer):
         clients = self._clients(parties, {"X": X, "y": y})
         names = tuple(client.name for client in clients)
         sizes = tuple(len(client.block["y"]) for client in clients)
-        public = SlicingFacts(names, sizes, p, slices.n_slices, self.n_directions, slices)
+        kinds = self._kinds(
+            [f"x{column}" for column in range(p)] if (labels := column_labels(frame)) is None else labels
+        )
+        public = SlicingFacts(names, sizes, p, slices.n_slices, self.n_directions, slices, kinds=kinds)
         estimate = self._simulate(clients, n, rng, public=public, settings=self._settings())
-        released, self.loss_bound_, self.n_features_in_ = estimate.moments, None, p
+        self.n_features_in_ = p
         size = estimate.numbers.get("size")
         self.size_ = None if size is None else int(size)
-        if released is not None:
-            self.loss_bound_ = loss_bound(released, estimate.basis.shape[1])
         self._keep_names(frame)
         self._derive()
         self._judge(response_verdict("y", y), size_verdict(n, p))
         return self
+
+    def _kinds(self, names: Sequence[str]) -> tuple[Kind, ...]:
+        """Return the declared kinds of all columns; ValueError for other names, or kinds without a law in slices."""
+        if self.kinds is None:
+            return ()
+        if not isinstance(self._options(), SlicingExactOptions):
+            raise ValueError(
+                f"kinds={self.kinds!r} is read by protocols 'certified' and 'whitened' only: leave it out."
+            )
+        if set(self.kinds) != set(names):
+            raise ValueError(f"kinds names {sorted(self.kinds)}: give one of each column, {sorted(names)}.")
+        for name, kind in self.kinds.items():
+            if kind != "normal":
+                raise ValueError(
+                    f"kinds has {kind!r} for column {name!r}: only 'normal' columns have a law within slices; leave "
+                    "kinds out for no intervals."
+                )
+        return (Kind(because=DECLARED),) * len(names)
 
     def _derive(self) -> None:
         estimate = self._fitted_estimate()
         self.components_, self.columns_ = estimate.basis.T, estimate.columns
         self.noise_errors_ = None if estimate.noise_errors is None else estimate.noise_errors.T
         self.noise_errors_reason_ = estimate.noise_errors_reason
+        self.intervals_, self.loss_bound_ = estimate.intervals, estimate.loss_bound
 
     def _check_model(self) -> None:
         estimate = self._fitted_estimate()
@@ -248,6 +278,35 @@ class SlicedInverseRegression(Transformer):
             estimate.noise_errors is not None and estimate.noise_errors.shape != shape
         ):
             raise ValueError(f"basis has shape {estimate.basis.shape} where the columns and directions are {shape}")
+
+    @property
+    def _unit(self) -> np.ndarray:
+        """(p,) the one direction at length 1."""
+        return np.asarray(self.components_[0] / np.linalg.norm(self.components_[0]))
+
+    def _withhold_intervals(self, withheld: Intervals) -> None:
+        super()._withhold_intervals(withheld)
+        self.loss_bound_ = None
+
+    def conf_int(self, alpha: float = 0.05) -> np.ndarray | None:
+        """Intervals of the direction of length 1, over records and noise.
+
+        Parameters
+        ----------
+        alpha : float
+            In (0, 1): one minus the level.
+
+        Returns
+        -------
+        ndarray of shape (p, 2), or None
+            Of each entry of ``components_[0]`` divided by its length; None for the reason of ``intervals_``.
+
+        Raises
+        ------
+        ValueError
+            For an ``alpha`` outside (0, 1).
+        """
+        return self.intervals_.bounds(1 - alpha)
 
     def _summary_head(self) -> list[str]:
         """Cost, what is known of the noise, the bound of the loss, and the columns that have a contrast."""
@@ -261,9 +320,6 @@ class SlicedInverseRegression(Transformer):
             rows.append(noise_line(self.noise_errors_reason_))
         if self.loss_bound_ is not None:
             rows.append(f"projection loss to the true subspace: at most {self.loss_bound_:.3g} (95 %)")
-        elif self._options().uses_epsilon:
-            why = estimate.reason or "its bootstrap is of 'certified' with its standard options alone"
-            rows.append(f"no bound of the loss: {why}")
         if self.size_ is not None:
             rows.append(f"columns with a contrast beyond noise and sampling: {self.size_}")
         return rows
@@ -275,6 +331,8 @@ class SlicedInverseRegression(Transformer):
         columns = {
             f"{title} {place + 1}": values[place] for place in range(len(self.components_)) for title, values in entries
         }
+        if (bounds := self.conf_int()) is not None:
+            columns |= {"of length 1": self._unit, "2.5 %": bounds[:, 0], "97.5 %": bounds[:, 1]}
         return summary_rows(columns, [f"x{column}" for column in range(self.n_features_in_)], 6)
 
     def _options(self) -> SlicingCertifiedOptions | WhitenedOptions | SlicingPublishedOptions | SlicingReferenceOptions:

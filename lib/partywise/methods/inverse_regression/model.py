@@ -10,10 +10,11 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from ...federation.folds import ProtocolSpec
+from ...models.intervals import NOT_COMPUTED, Intervals
+from ...models.kinds import Kind
 from ...privacy.statistics.whole import step_bits
 from .records import ArrayRecords, ClientRecords, RadiusSetting
 from .slices import Slices
-from .subspace import ReleasedMoments
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,8 @@ class SlicingFacts:
     public_slices: Slices
     # (block, facts, settings, screening) -> `ClientRecords`: how a client reads what its block holds.
     records: Callable[..., ClientRecords] = ArrayRecords
+    # (p,) how each column is distributed within slices, by its meaning; empty where it is not declared.
+    kinds: tuple[Kind, ...] = ()
 
     @cached_property
     def bits(self) -> int:
@@ -98,8 +101,9 @@ class SlicingEstimate:
     # releases alone, given the columns that were kept; NaN in a direction that noise could produce; None without noise,
     # or where ``noise_errors_reason`` states why.
     noise_errors: np.ndarray | None = None
-    # Of the release, for a bound of its loss (`subspace.loss_bound`); None of others.
-    moments: ReleasedMoments | None = None
+    # Of the direction of length 1, before clipping, where d = 1; and the upper 95 % bound of the projection loss.
+    intervals: Intervals = NOT_COMPUTED
+    loss_bound: float | None = None
     # "ok", or why the basis is not to be used, and the sentence that names the remedy.
     status: str = "ok"
     reason: str = ""

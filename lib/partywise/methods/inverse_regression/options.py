@@ -129,6 +129,8 @@ class SlicingExactOptions:
         sqrt(2 log p) standard deviations of noise and sampling
     mechanism, slices, screen, norm, centre : stated so that what has no proof is refused by its name, as is dimension
         by ``eigengap``
+    intervals : of the direction of length 1 before clipping, and a bound of the loss of the basis, by
+        ``minimum_distance`` of a law of records, or ``none``
     """
 
     calibrate: Literal["total", "each", "claims"] = "total"
@@ -148,9 +150,14 @@ class SlicingExactOptions:
     dimension: Literal["true", "eigengap", "estimated"] = "true"
     size: Literal["true", "estimated"] = "true"
     centre: bool = False
+    intervals: Literal["minimum_distance", "none"] = "minimum_distance"
 
     uses_epsilon = True
-    no_interval = "later"
+
+    @property
+    def has_law(self) -> bool:
+        """Whether a law of what is released is known."""
+        return True
 
     @property
     def screened_by(self) -> str:
@@ -196,6 +203,11 @@ class SlicingCertifiedOptions(SlicingExactOptions):
 
     second: Literal["goe", "mirrored"] = "goe"
     aggregation: Literal["mean", "kernel", "projector"] = "mean"
+
+    @property
+    def has_law(self) -> bool:
+        """Whether a law of what is released is known: of sums, with noise of the Frobenius norm."""
+        return self.aggregation == "mean" and self.second == "goe"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,18 +1,8 @@
-"""Distance of two subspaces, a bound of it from releases alone, and metrics of a screening step."""
+"""Distance of two subspaces, and metrics of a screening step."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
-
-from ...core.randomness import stream
-from ...privacy.statistics.isometry import to_matrix
-from .estimate import RANK_FLOOR, floored_spectrum, noise_edge
-
-# Of the bound of the loss: its level, and the draws of its bootstrap.
-LEVEL, DRAWS = 0.95, 100
 
 
 def orthonormal(name: str, basis) -> np.ndarray:
@@ -104,64 +94,3 @@ def slice_means(Z: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarra
     sums = np.stack([np.bincount(codes, weights=column) for column in Z.T], axis=1)
     filled = counts > 0
     return sums[filled] / counts[filled, None], counts[filled] / len(codes)
-
-
-@dataclass(frozen=True, eq=False)
-class ReleasedMoments:
-    """Moments of the records from a certified release, and the noise in them."""
-
-    # Slice means (p, H) about the released mean (p,) of the records, slice proportions (H,), and the covariance (p, p).
-    means: np.ndarray
-    mean: np.ndarray
-    shares: np.ndarray
-    covariance: np.ndarray
-    # Sds of the noise of an entry, the last of the isometric vector.
-    sd_means: float
-    sd_shares: float
-    sd_second: float
-    records: int
-
-
-def loss_bound(released: ReleasedMoments, n_directions: int, draws: int = DRAWS) -> float:
-    """Upper 95 % bound of the projection loss of the basis that the released moments give, by parametric bootstrap.
-
-    With M0 the released slice means whose d leading singular values s became sqrt(s^2 - (p + H) (v + tr(S) / (p H
-    N))), v the variance of their noise, and S the covariance, draws have M0 + L Z / sqrt(H N), L L' = S, and S + noise
-    of variance 2 (tr(S) / p)^2 / N on the isometric vector: the records are a sample. To what was released of them,
-    sums over slices, proportions and second moment, noise is added once more, and they are centred as the releases
-    were, so that noise of the proportions counts with the length of the mean. Draws are the same for the same releases.
-    """
-    M, N, d = released.means, released.records, n_directions
-    (p, H), rng = M.shape, stream(0, "inverse regression", "loss bound")
-    least = noise_edge(released.sd_second, p)
-    values, vectors, _, _ = floored_spectrum(released.covariance, least)
-    average = float(values.sum()) / p
-    left, strengths, right = np.linalg.svd(M, full_matrices=False)
-    variance = released.sd_means**2 + released.sd_shares**2 * float(released.mean @ released.mean) / p
-    noise = (p + H) * (variance + average / (H * N))
-    debiased = np.sqrt(np.maximum(strengths**2 - noise, 0.0)) * (np.arange(len(strengths)) < d)
-    errors = released.sd_means * rng.standard_normal((draws, p, H))
-    # The symmetric root does not depend on the signs of eigenvectors, which LAPACK chooses.
-    root = (vectors * np.sqrt(values)) @ vectors.T
-    sample = root @ rng.standard_normal((draws, p, H)) / math.sqrt(H * N)
-    sd = math.hypot(released.sd_second, math.sqrt(2 / N) * average)
-    isometric = sd * rng.standard_normal((draws, p * (p + 1) // 2))
-    shares = released.shares + released.sd_shares * rng.standard_normal((draws, H))
-    shares += (1 - shares.sum(axis=1, keepdims=True)) / H
-    sums = (left * debiased) @ right + np.outer(released.mean, released.shares) + sample + errors
-    totals = released.mean + errors.sum(axis=2)
-    drawn = sums - totals[:, :, None] * shares[:, None, :]
-    second = (vectors * values) @ vectors.T + np.outer(released.mean, released.mean)
-    seconds = np.stack([second + to_matrix(row, p) for row in isometric]) - totals[:, :, None] * totals[:, None, :]
-    centre = _bases(((vectors * values) @ vectors.T)[None], left[None, :, :d], least)[0]
-    bases = _bases(seconds, np.linalg.svd(drawn, full_matrices=False)[0][:, :, :d], least)
-    shared = np.sum((np.swapaxes(bases, 1, 2) @ centre) ** 2, axis=(1, 2))
-    return float(np.quantile(np.sqrt(np.maximum(2 * d - 2 * shared, 0.0)), LEVEL))
-
-
-def _bases(seconds: np.ndarray, directions: np.ndarray, least: float) -> np.ndarray:
-    """Orthonormal bases (n, p, d) of S^-1 U, eigenvalues raised to the least one."""
-    values, vectors = np.linalg.eigh(seconds)
-    values = np.maximum(values, np.maximum(least, RANK_FLOOR * values[:, -1:]))
-    turned = (np.swapaxes(vectors, 1, 2) @ directions) / values[:, :, None]
-    return np.linalg.qr(vectors @ turned)[0]

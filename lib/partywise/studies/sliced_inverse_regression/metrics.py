@@ -16,7 +16,6 @@ from ...methods.inverse_regression.model import SlicingEstimate, SlicingFacts
 from ...methods.inverse_regression.subspace import (
     angle,
     coordinates,
-    loss_bound,
     projection_loss,
     screening_metrics,
     separation,
@@ -67,8 +66,7 @@ def estimate_measures(
         measures |= SlicingMeasures(n_protected=sum(sizes) if _shares_noise(spec) else max(sizes))
     if not np.all(np.isfinite(estimate.basis)):
         return measures if estimate.status == "uninformative" else measures | SlicingMeasures(diverged=True)
-    if estimate.moments is not None:
-        measures |= SlicingMeasures(loss_bound=loss_bound(estimate.moments, estimate.basis.shape[1]))
+    measures |= SlicingMeasures(loss_bound=estimate.loss_bound)
     if estimate.columns is not None:
         measures |= SlicingMeasures(selected_columns=len(estimate.columns))
     return measures

@@ -11,13 +11,21 @@ import numpy as np
 
 from ...core.errors import DataMissing
 from ...core.randomness import draw_root
-from ...data.own.columns import clip_to_bounds, feature_names, feature_rows, features, numbers_of, scale_of, values
+from ...data.own.columns import (
+    FeatureScale,
+    clip_to_bounds,
+    feature_names,
+    feature_rows,
+    features,
+    numbers_of,
+    scale_of,
+    values,
+)
 from ...data.own.csv import TextTable
 from ...data.own.grammar import ColumnBlock
 from ...data.own.records import client_records, client_rows, reader_of_files
 from ...experiment.owner_outputs import OwnerReport
 from ...methods.inverse_regression.model import SlicingEstimate
-from ...methods.inverse_regression.subspace import loss_bound
 from .cases import of_records
 from .data import SlicingData
 from .own_settings import OwnSlicingSettings
@@ -28,7 +36,8 @@ if TYPE_CHECKING:
 SCALE = (
     "projection on a direction = constant + sum of coefficient times the column in its own units, nothing clipped; a "
     "level counts as 1 where the record has it. Only the space that all directions span is estimated: signs and turns "
-    "within it mean nothing. The scaling is public: bounds and levels of the configuration."
+    "within it mean nothing. Intervals are of coefficients of the same length. The scaling is public: bounds and "
+    "levels of the configuration."
 )
 
 
@@ -109,16 +118,25 @@ def model(estimate: SlicingEstimate, spec: MethodSpec[object, object, OwnSlicing
     directions = []
     for k, name in enumerate(_names(estimate)):
         noise = None if estimate.noise_errors is None else scale.slope * estimate.noise_errors[:, k]
-        rows = feature_rows(columns, coefficient=coefficients[:, k], noise_sd=noise)
+        rows = feature_rows(columns, coefficient=coefficients[:, k], noise_sd=noise, **_intervals(estimate, scale))
         directions.append({"name": name, "constant": constants[k], "coefficients": rows})
     fields: dict[str, object] = {"kind": "sliced inverse regression", "scale": SCALE, "directions": directions}
-    if estimate.moments is not None:
-        fields["loss_bound"] = loss_bound(estimate.moments, basis.shape[1])
+    if estimate.loss_bound is not None:
+        fields["loss_bound"] = estimate.loss_bound
     if "size" in estimate.numbers:
         fields["size"] = estimate.numbers["size"]
     if spec.settings.levels:
         fields["levels"] = list(spec.settings.levels)
     return fields
+
+
+def _intervals(estimate: SlicingEstimate, scale: FeatureScale) -> dict[str, np.ndarray]:
+    """Return the intervals of one direction in units of the files, at the length of the coefficients."""
+    bounds, centre = estimate.intervals.bounds(), estimate.intervals.centre
+    if bounds is None or centre is None:
+        return {}
+    factor = scale.slope * np.linalg.norm(estimate.basis)
+    return {"interval": bounds * factor[:, None], "centre": centre * factor}
 
 
 def _names(estimate: SlicingEstimate) -> list[str]:

@@ -19,10 +19,12 @@ import numpy as np
 from ....core.randomness import Rng, once
 from ....federation.parties import Party
 from ....federation.run import Run
+from ....models.simulation.base import ReleasedSum
 from ....privacy.mechanisms.release import Release
+from ....privacy.statistics.isometry import to_vector
 from ....privacy.statistics.whole import Whole
 from ....privacy.strata import cell_of
-from ..bounded import whole_second, whole_slices
+from ..bounded import second_of_model, whole_second, whole_slices
 from ..certified import (
     about_the_mean,
     covariance_of,
@@ -32,11 +34,10 @@ from ..certified import (
     release_slices,
 )
 from ..estimate import noise_edge, values_of
-from ..model import SlicingEstimate
+from ..model import SlicingEstimate, SlicingSpec
 from ..moments import SliceMoments
 from ..options import SlicingCertifiedOptions
 from ..slices import case_clip
-from ..subspace import ReleasedMoments
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     ClientTerms,
@@ -51,6 +52,7 @@ from .common import (
     with_facts,
 )
 from .dimension import estimate_order
+from .intervals import ReleasedLaw, intervals_of, slices_sum
 from .noise import Deviations, basis_errors
 from .noise_shares import SharedNoise, agree_to_share, local_whole_slices, shared_release
 from .screening import screen
@@ -95,7 +97,8 @@ def server_fit(
     tables = values_of(means)
     slices = weighted_mean(tables, weights)
     M, mean = about_the_mean(slices)
-    covariance, aggregation = covariance_of(weighted_mean(values_of(seconds), weights), mean), spec.options.aggregation
+    second, aggregation = weighted_mean(values_of(seconds), weights), spec.options.aggregation
+    covariance = covariance_of(second, mean)
     # Kernel and projector are made of every client's matrix, about its own mean.
     stack, shares = ([M], [1]) if aggregation == "mean" else (list(about_the_mean(tables)[0]), weights)
     sd = merged_sd(releases[0], weights)
@@ -103,22 +106,19 @@ def server_fit(
     sds = Deviations(sd, sd / length, merged_sd(releases[1], weights))
     order = estimate_order(spec, slices, covariance, sds, sum(weights))
     d = order.directions(spec.public.n_directions)
-    standard = aggregation == "mean" and spec.options.second == "goe"
     # Entries above the diagonal have less noise in the isometric vector, and as much in the mirrored triangle.
     least = noise_edge(sds.second * (math.sqrt(2) if spec.options.second == "mirrored" else 1.0), len(M))
     subspace = server_basis(stack, shares, covariance, d, aggregation=aggregation, least=least)
-    errors = released = None
-    if standard and np.all(np.isfinite(subspace.basis)):
+    errors = None
+    if spec.options.has_law and np.all(np.isfinite(subspace.basis)):
         errors = basis_errors(slices, covariance, mean, d, sds)
-    # A direction along which noise decides has no bound of its loss.
-    if standard and not subspace.n_floored and np.all(np.isfinite(subspace.basis)):
-        proportions = slices[-1] + (1 - slices[-1].sum()) / M.shape[1]
-        released = ReleasedMoments(M, mean, proportions, covariance, sds.means, sds.shares, sds.second, sum(weights))
+    intervals, loss_bound = intervals_of(spec, released_law(spec, slices, second, sds, sum(weights)), subspace.basis)
     return server_estimate(
         subspace,
         spec,
         errors=errors,
-        moments=released,
+        intervals=intervals,
+        loss_bound=loss_bound,
         order=order,
         records=sum(weights),
         epsilon_claimed=plan.epsilon_claimed,
@@ -130,6 +130,19 @@ def server_fit(
         sd_second=noise_sd(releases[1]),
         epsilon_user=user_epsilon(plan),
     )
+
+
+def released_law(
+    spec: SlicingSpec[SlicingCertifiedOptions], slices: np.ndarray, second: np.ndarray, sds: Deviations, n: int
+) -> ReleasedLaw:
+    """Return what was released of n records as intervals need it: slices (p + 1, H) and second moment (p, p)."""
+    clip = case_clip(spec.settings.radius)
+    vector = to_vector(second)
+    sums = [
+        slices_sum(slices, sds, clip, n),
+        ReleasedSum(vector, np.full(len(vector), sds.second**2), lambda sample: second_of_model(sample, clip), n),
+    ]
+    return ReleasedLaw(sums, lambda sample: np.abs(sample.columns) > clip.size, slices[-1], slices[:-1], second)
 
 
 def shared_moments(

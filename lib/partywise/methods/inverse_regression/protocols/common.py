@@ -15,6 +15,7 @@ from ....core.randomness import Rng, once
 from ....federation.parties import Party
 from ....federation.payloads import Payload
 from ....federation.run import Run
+from ....models.intervals import NOT_COMPUTED, Intervals
 from ....privacy.accounted_values import AccountedValue, Clear
 from ....privacy.mechanisms.release import Release, Terms, derive
 from ..estimate import Subspace, aggregate, dp_lda
@@ -22,7 +23,6 @@ from ..model import SlicingCase, SlicingEstimate, SlicingFacts, SlicingOptions, 
 from ..moments import SliceMoments, large_enough
 from ..records import ClientRecords
 from ..screening import ccmd_multiplicity
-from ..subspace import ReleasedMoments
 from .dimension import NOT_ESTIMATED, ModelOrder
 
 Options = TypeVar("Options", bound=SlicingOptions, covariant=True)
@@ -237,7 +237,8 @@ def server_estimate(
     clients: int,
     columns: np.ndarray | None = None,
     errors: np.ndarray | None = None,
-    moments: ReleasedMoments | None = None,
+    intervals: Intervals = NOT_COMPUTED,
+    loss_bound: float | None = None,
     order: ModelOrder = NOT_ESTIMATED,
     records: int | None = None,
     **numbers: float | int | bool | None,
@@ -266,11 +267,12 @@ def server_estimate(
         p_values, scalars["dimension"] = order.rank.p_values, order.rank.dimension
         if not order.rank.dimension:
             subspace = replace(subspace, basis=np.full((len(subspace.basis), 1), np.nan))
-            errors, moments, status, reason = None, None, "uninformative", NO_DIRECTION
+            errors, status, reason = None, "uninformative", NO_DIRECTION
     basis = orient(spread(subspace.basis))
     why = NO_FORMULA if errors is None and math.isfinite(epsilon) else ""
     return SlicingEstimate(
-        basis, epsilon_claimed, epsilon, clients, columns, scalars, errors, moments, status, reason, why, p_values
+        *(basis, epsilon_claimed, epsilon, clients, columns, scalars, errors, intervals, loss_bound),
+        *(status, reason, why, p_values),
     )
 
 

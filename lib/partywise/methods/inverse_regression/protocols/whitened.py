@@ -21,16 +21,21 @@ from ....core.randomness import Rng
 from ....federation.parties import Party
 from ....federation.places import per_place
 from ....federation.run import Run
+from ....models.intervals import Intervals, reason_of
+from ....models.simulation.base import ReleasedSum, Sample
 from ....privacy.accounted_values import AccountedValue, Clear, Public
 from ....privacy.mechanisms.release import Release, derive
+from ....privacy.statistics.clips import BallClip
+from ....privacy.statistics.isometry import to_vector
 from ....privacy.strata import cell_of
-from ..bounded import MEAN_SHARE
+from ..bounded import MEAN_SHARE, second_and_mean_of_model
 from ..certified import (
+    covariance_of,
     release_second_and_mean,
     release_slices,
     unwhiten,
 )
-from ..estimate import values_of
+from ..estimate import inverse_root, values_of
 from ..model import SlicingEstimate
 from ..moments import SliceMoments
 from .budgets import CertifiedPlan, user_epsilon
@@ -46,12 +51,14 @@ from .common import (
     with_facts,
 )
 from .dimension import NOT_ESTIMATED, estimate_order
+from .intervals import ReleasedLaw, intervals_of, slices_sum
 from .noise import Deviations, basis_errors
 from .noise_shares import agree_to_share
 from .screening import screen
 from .whitening import (
     MERGED,
     WhitenedPlan,
+    ball_of,
     least_eigenvalue,
     local_clipped_moments,
     local_whitened_moments,
@@ -127,6 +134,7 @@ def server_fit(
     counted = sum(weights), plan.variance(clients[1])
     spec, d, covariance = plan.spec, plan.spec.public.n_directions, server_covariance(answer.value)
     subspace, errors, sd_means, order = failed_subspace(len(covariance), d), None, None, NOT_ESTIMATED
+    intervals, loss_bound = Intervals(reason=reason_of("not estimable")), None
     if whitens(covariance):
         tables = values_of(means)
         sds, merged = deviations(plan, releases, weights, counted), weighted_mean(tables, weights)
@@ -136,6 +144,8 @@ def server_fit(
         subspace = unwhiten(tables, weights, covariance, d, least)
         sd_means = noise_sd(releases[1])
         errors = basis_errors(merged, covariance, answer.value[-1], d, sds)
+        law = released_law(plan, counted, answer.value, merged, sds)
+        intervals, loss_bound = intervals_of(spec, law, subspace.basis)
     return server_estimate(
         subspace,
         spec,
@@ -144,6 +154,8 @@ def server_fit(
         clients=clients[0],
         columns=columns,
         errors=errors,
+        intervals=intervals,
+        loss_bound=loss_bound,
         order=order,
         records=sum(weights),
         skipped_clients=clients[0] - clients[1],
@@ -152,6 +164,38 @@ def server_fit(
         sd_second=noise_sd(releases[0]),
         clip_radius=public_radius(plan, plan.n_kept, counted),
     )
+
+
+def released_law(
+    plan: WhitenedPlan, counted: tuple[int, float], second_and_mean: np.ndarray, slices: np.ndarray, sds: Deviations
+) -> ReleasedLaw:
+    """Return what was released as intervals need it, the matrix that whitens held fixed at its released value.
+
+    second_and_mean : (p + 1, p) of round 1; slices : (p + 1, H) of round 2
+    """
+    n, clip, ball = counted[0], second_clip(plan, counted), BallClip(ball_of(plan))
+    second, mean = second_and_mean[:-1], second_and_mean[-1]
+    root = inverse_root(covariance_of(second, mean), least_eigenvalue(plan, counted))[0]
+    vector = np.append(to_vector(second), mean)
+    assert sds.mean is not None
+    variances = np.repeat([sds.second**2, sds.mean**2], [len(vector) - len(mean), len(mean)])
+
+    def whitened(columns: np.ndarray) -> np.ndarray:
+        return (columns - mean) @ root
+
+    def beyond(sample: Sample) -> np.ndarray:
+        entries = np.abs(sample.columns) > clip.size
+        if isinstance(clip, BallClip):
+            entries = np.linalg.norm(sample.columns, axis=1, keepdims=True) > clip.size
+        return np.hstack([entries, np.linalg.norm(whitened(sample.columns), axis=1, keepdims=True) > ball.size])
+
+    sums = [
+        ReleasedSum(vector, variances, lambda sample: second_and_mean_of_model(sample, clip), n),
+        slices_sum(slices, sds, ball, n, whitened),
+    ]
+    shares = slices[-1]
+    sums_of_columns = np.linalg.solve(root, slices[:-1]) + np.outer(mean, shares)
+    return ReleasedLaw(sums, beyond, shares, sums_of_columns, second, is_whitened=True)
 
 
 def deviations(
