@@ -11,11 +11,12 @@ import functools
 import math
 import time
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from epidemiology_driver import BERKELEY_CELLS, by_name, release, shared_deviation, table_questions
+from epidemiology_driver import BERKELEY_CELLS, CITIES, by_name, release, shared_deviation, table_questions
 from partywise.core.randomness import stream
 from partywise.methods.epidemiology.cohort import cohort_questions, draw_cohort
 from partywise.methods.epidemiology.consistency import consistent_tables
@@ -26,7 +27,7 @@ from partywise.methods.epidemiology.estimates.inference import Inference, sidak_
 from partywise.methods.epidemiology.estimates.report import report
 from partywise.methods.epidemiology.estimates.strata import mantel_haenszel
 from partywise.methods.epidemiology.estimates.tests import equal_means, independence, mantel_haenszel_test
-from partywise.methods.epidemiology.estimates.two_by_two import two_by_two
+from partywise.methods.epidemiology.estimates.two_by_two import binary_cells, score_answer, two_by_two
 from partywise.methods.epidemiology.questions import Bands, Incidence, Questions
 
 pytestmark = pytest.mark.statistical
@@ -328,6 +329,58 @@ def test_printed_values_of_berkeley_are_covered_for_these_records(epsilon):
                 covered[answer.name].append(answer.holds(printed[answer.name]))
     require(*((f"{name}, {len(row)} draws", 0.91, float(np.mean(row)), 0.98) for name, row in covered.items()))
     assert set(covered) == set(printed)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0])
+def test_printed_ratios_of_eight_cities_are_covered_for_these_records(epsilon):
+    draws, names = 1000, (*NAMES, "city")
+    items = one_table(CITIES.shape, names)
+    deviation = shared_deviation(items, int(CITIES.sum()), epsilon) / items.weights[0]
+    covered = np.zeros((draws, 2))
+    for draw in range(draws):
+        answers = mantel_haenszel(drawn(items, CITIES, deviation, "cities", draw), *NAMES, ["city"], COHORT)
+        covered[draw] = [answer.holds(value) for answer, value in zip(answers, (2.174482, 1.518949), strict=True)]
+    shares = zip(("odds ratio", "risk ratio"), covered.mean(axis=0), strict=True)
+    require(*((f"Mantel-Haenszel {name}, {draws} draws", 0.91, float(share), 0.98) for name, share in shares))
+
+
+def test_eight_measures_of_one_table_hold_together():
+    draws, items, shares = 2000, one_table((2, 2)), np.array([0.48, 0.12, 0.28, 0.12])
+    truth = {"risk difference": 0.1, "risk ratio": 1.5, "odds ratio": 0.3 * 0.8 / (0.7 * 0.2)}
+    truth |= {"risk of outcome, exposed": 0.3, "risk of outcome, unexposed": 0.2, "risk of outcome, all": 0.24}
+    truth |= {"attributable fraction": 1 - 0.2 / 0.3, "population attributable fraction": 1 - 0.2 / 0.24}
+    together, alone = np.zeros(draws), np.zeros(draws)
+    for draw in range(draws):
+        counts = stream(21, "together", draw).multinomial(1000, shares).reshape(2, 2)
+        released = drawn(items, counts, 10.0, "together", draw)
+        for row, inference in ((together, replace(SAMPLE, together=True)), (alone, SAMPLE)):
+            row[draw] = all(answer.holds(truth[answer.name]) for answer in two_by_two(released, *NAMES, inference))
+    require(
+        (f"all eight with the factor of their correlation, {draws} draws", 0.94, float(together.mean()), 0.98),
+        ("all eight, each alone", 0.8, float(alone.mean()), 0.93),
+    )
+
+
+def test_the_kurtosis_of_geometric_noise_is_counted():
+    """Three parties add geometric noise of their own to every cell, so that noise alone is not normal."""
+    draws, items, scale, parties = 20000, one_table((2, 2)), 20.0, 3
+    p = 1 - math.exp(-1 / scale)
+    deviation = math.sqrt(parties * 2 * (1 - p)) / p
+    excess = (6 + p**2 / (1 - p)) / (2 * parties)
+    cells = np.array([[500.0, 100], [300, 100]])
+    covered = np.zeros((draws, 2))
+    for draw in range(draws):
+        rng = stream(22, "geometric", draw)
+        noise = (rng.geometric(p, (parties, 4)) - rng.geometric(p, (parties, 4))).sum(axis=0)
+        steps = (cells.ravel() + noise) * items.weights[0]
+        for place, kurtosis in enumerate((0.0, excess)):
+            released = consistent_tables(items, steps, deviation * items.weights[0], 1000, excess=kurtosis)
+            covered[draw, place] = score_answer("risk difference", binary_cells(released, *NAMES), COHORT).holds(1 / 12)
+    plain, counted = covered.mean(axis=0)
+    require(
+        (f"with the kurtosis, {draws} draws", 0.945, float(counted), 0.955),
+        ("gain over the normal factor", 0.001, float(counted - plain), 0.02),
+    )
 
 
 def test_two_hundred_tables_and_a_million_records_are_quick():

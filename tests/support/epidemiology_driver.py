@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from statsmodels.datasets.china_smoking import load as load_china_smoking
 
 from partywise.core.randomness import stream
 from partywise.methods.epidemiology.consistency import ReleasedTables, consistent_tables
@@ -26,6 +27,16 @@ BERKELEY = np.array(
     ]
 )
 BERKELEY_CELLS = BERKELEY.transpose(1, 2, 0)
+
+# Smoking by lung cancer in eight cities of China: smokers are exposed, cancer is the event.
+_CITIES = load_china_smoking().data
+CITIES = np.array(
+    [
+        [_CITIES["smoking_no_cancer_no"], _CITIES["smoking_no_cancer_yes"]],
+        [_CITIES["smoking_yes_cancer_no"], _CITIES["smoking_yes_cancer_yes"]],
+    ],
+    dtype=int,
+)
 
 
 def expanded(names: Sequence[str], counts: np.ndarray) -> dict[str, np.ndarray]:

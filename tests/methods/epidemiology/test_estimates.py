@@ -18,6 +18,7 @@ from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 from epidemiology_driver import (
     BERKELEY,
     BERKELEY_CELLS,
+    CITIES,
     by_name,
     exact_table,
     expanded,
@@ -144,6 +145,15 @@ def test_mantel_haenszel_is_that_of_statsmodels():
     assert risk.estimate == pytest.approx(table.riskratio_pooled, rel=1e-10)
     statistic = mantel_haenszel_test(released, *NAMES, ["department"]).statistic
     assert statistic == pytest.approx(table.test_null_odds(correction=False).statistic, rel=1e-10)
+
+
+def test_eight_cities_have_their_printed_ratios():
+    released = exact_table((*NAMES, "city"), CITIES)
+    odds, risk = mantel_haenszel(released, *NAMES, ["city"], SAMPLE)
+    assert [f"{x:.3f}" for x in (odds.estimate, *ends(odds))] == ["2.174", "1.984", "2.383"]
+    assert f"{risk.estimate:.3f}" == "1.519"
+    # The printed 280.138 has no correction for continuity either.
+    assert f"{mantel_haenszel_test(released, *NAMES, ['city']).statistic:.3f}" == "280.138"
 
 
 @pytest.mark.parametrize("cells", [ARTHRITIS, STATSMODELS])
