@@ -98,7 +98,7 @@ def test_the_cohort_is_covered_with_narrow_intervals_and_the_plan_knows_their_wi
     coverage = {name: float(np.mean(row)) for name, row in covered.items()}
     log_ratios = np.array([np.mean(row) for row in ratios.values()])
     determined = min(len(row) for row in covered.values()) / DRAWS
-    planned = by_name(cohort_questions().plan(RECORDS, EPSILON, 3, expected=expected))
+    planned = by_name(cohort_questions().plan(RECORDS, EPSILON, 3, delta=RECORDS**-1.1, expected=expected))
     plan = np.array([planned[name].width / np.exp(np.mean(np.log(row))) for name, row in widths.items()]) - 1
     print(sorted(coverage.items(), key=lambda row: row[1])[:5], sorted(coverage.items(), key=lambda row: row[1])[-3:])
     require(

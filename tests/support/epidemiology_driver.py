@@ -11,7 +11,6 @@ from partywise.core.randomness import stream
 from partywise.methods.epidemiology.consistency import ReleasedTables, consistent_tables
 from partywise.methods.epidemiology.contributions import Contributions, contributions
 from partywise.methods.epidemiology.estimates.inference import Answer
-from partywise.methods.epidemiology.plan import noise_deviation
 from partywise.methods.epidemiology.questions import Questions
 from partywise.privacy.accounting.calibration import gdp_mu
 
@@ -75,7 +74,7 @@ def noisy_table(names: Sequence[str], counts: np.ndarray, deviation: float, *add
 
 def shared_deviation(items: Contributions, records: int, epsilon: float, parties: int = 3) -> float:
     """Deviation in steps of shared noise against one colluder, at delta = n^-1.1."""
-    return noise_deviation(items, float(gdp_mu(epsilon, records**-1.1)), parties / (parties - 1))
+    return items.deviation(float(gdp_mu(epsilon, records**-1.1)), parties / (parties - 1))
 
 
 def by_name(answers: Sequence[Answer]) -> dict[str, Answer]:

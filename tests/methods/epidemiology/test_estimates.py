@@ -400,7 +400,7 @@ def test_a_plan_has_the_widths_of_the_release_that_it_expects():
     counts = STATSMODELS * 20
     questions = Questions(levels={"exposure": [0, 1], "outcome": [0, 1]}, cross=[NAMES], complete=NAMES)
     n = int(counts.sum())
-    planned = questions.plan(n, 2.0, 3, expected={NAMES: counts / n})
+    planned = questions.plan(n, 2.0, 3, delta=n**-1.1, expected={NAMES: counts / n})
     items = contributions(questions.layout())
     released = consistent_tables(
         items, items.sums(expanded(NAMES, counts)).astype(float), shared_deviation(items, n, 2.0), n

@@ -6,7 +6,9 @@ import math
 
 import pytest
 
+from partywise.core.randomness import stream
 from partywise.methods.epidemiology.cohort import cohort_questions
+from partywise.methods.epidemiology.estimator import FederatedEpidemiology
 from partywise.methods.epidemiology.questions import Bands, Incidence, Questions
 
 A = {"levels": {"a": [0, 1]}, "cross": [("a",)]}
@@ -96,6 +98,22 @@ def test_parties_are_levels_of_every_table():
     assert questions.layout(["north", "south"]).tables[0].shape == (3, 2)
 
 
+@pytest.mark.parametrize("noise", ["shared", "local", "central"])
+def test_a_plan_has_the_defaults_and_the_widths_of_a_fit(noise):
+    questions = Questions(
+        by="a", levels={"a": [0, 1], "y": [0, 1], "c": list("uvw")}, cross=[("a", "y", "c"), ("y", "c")]
+    )
+    rng = stream(4, "plan")
+    columns = {"a": rng.integers(0, 2, 6000), "y": rng.integers(0, 2, 6000), "c": rng.choice(list("uvw"), 6000)}
+    shares = {"a": [0.5, 0.5, 0], "y": [0.5, 0.5, 0], "c": [1 / 3, 1 / 3, 1 / 3, 0]}
+    planned = {answer.name: answer for answer in questions.plan(6000, 1.0, 3, noise=noise, expected=shares)}
+    options = {"noise": noise, "distribution": "gaussian"}
+    model = FederatedEpidemiology(questions, epsilon=1.0, parties=3, random_state=1, **options).fit(columns)
+    difference = model.two_by_two("a", "y")["risk difference"]
+    assert planned["risk difference"].width == pytest.approx(difference.width, rel=0.05)
+    assert planned["risk difference"].noise_share == pytest.approx(difference.noise_share, rel=0.1)
+
+
 @pytest.mark.parametrize(
     ("keys", "sentence"),
     [
@@ -104,6 +122,7 @@ def test_parties_are_levels_of_every_table():
         ({"parties": 2, "colluders": 2}, "colluders is 2: it must be from 0 to 1"),
         ({"noise": "none"}, "noise is 'none': it must be one of shared, local, central"),
         ({"target": "sample"}, "target is 'sample': it must be one of population, cohort"),
+        ({"weights": {"b": 1.0}}, "weights.b is 1.0: no item has this name"),
         ({"expected": {"b": 0.5}}, "expected has 'b': no question is about it"),
         ({"expected": {"a": [0.5, 0.6]}}, "expected has .* for 'a': give shares of the shape"),
     ],

@@ -63,6 +63,10 @@ class Contributions:
         """D2: the largest squared move of all sums, in steps, when one record is replaced."""
         return Fraction(sum(map(_largest_square, self.layout.items, self.weights)))
 
+    def deviation(self, mu: float, noise_factor: float) -> float:
+        """Deviation of Gaussian noise of an entry, in steps; ``noise_factor`` is its variance over one release's."""
+        return math.sqrt(float(self.squares) * noise_factor) / mu
+
     @property
     def shift(self) -> int:
         """Largest absolute move of all sums, in steps, when one record is replaced; of tables alone."""

@@ -17,11 +17,6 @@ from .layout import ExitVariable, Layout, Moments, Table, Variable
 Expected = Mapping[str | tuple[str, ...], float | Sequence[float] | np.ndarray]
 
 
-def noise_deviation(contributions: Contributions, mu: float, noise_factor: float) -> float:
-    """Deviation of Gaussian noise of an entry, in steps; ``noise_factor`` is its variance over that of one release."""
-    return sqrt(float(contributions.squares) * noise_factor) / mu
-
-
 def expected_answers(
     contributions: Contributions,
     records: int,
@@ -36,7 +31,7 @@ def expected_answers(
         a table with its shape; without an entry all levels are equally likely, and variables are independent. By column
         of means its mean and standard deviation; without an entry the middle of its range and a quarter of its width
     """
-    released = expected_tables(contributions, records, noise_deviation(contributions, mu, noise_factor), expected)
+    released = expected_tables(contributions, records, contributions.deviation(mu, noise_factor), expected)
     return report(released, inference)
 
 

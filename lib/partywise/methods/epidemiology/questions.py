@@ -10,8 +10,9 @@ from types import MappingProxyType
 from typing import get_args
 
 from ...core.checks import Noise, positive
+from ...federation.exchanges.noisy_sums import noise_factor
 from ...privacy.accounting.calibration import gdp_mu
-from .contributions import contributions
+from .contributions import Rule, contributions
 from .estimates.inference import Answer, Inference, Target
 from .layout import MISSING, PARTY, ExitVariable, Layout, Moments, Table, Variable
 from .plan import Expected, expected_answers
@@ -300,7 +301,8 @@ class Questions:
         *,
         noise: Noise = "shared",
         colluders: int = 1,
-        delta: float | None = None,
+        delta: float = 1e-5,
+        weights: Rule = "auto",
         expected: Expected = MappingProxyType({}),
         target: Target = "population",
     ) -> tuple[Answer, ...]:
@@ -318,8 +320,10 @@ class Questions:
             Where Gaussian noise is added.
         colluders : int
             Parties against which shared noise protects the others.
-        delta : float, optional
-            Of epsilon; by default ``records ** -1.1``.
+        delta : float
+            Of epsilon.
+        weights : {"auto", "equal"} or mapping
+            Of tables and moments in the noise, as of a fit.
         expected : mapping
             Public guesses: shares by variable in the order of its levels (of two levels that of the last), shares of
             a whole table by the tuple of its names, and (mean, standard deviation) by column of ``means``.
@@ -353,9 +357,8 @@ class Questions:
             raise ValueError(f"noise is {noise!r}: it must be one of {', '.join(get_args(Noise))}.")
         if not 0 <= colluders < parties and noise == "shared":
             raise ValueError(f"colluders is {colluders!r}: it must be from 0 to {parties - 1}, fewer than parties.")
-        factor = {"shared": parties / (parties - colluders), "local": parties, "central": 1}[noise]
-        mu = float(gdp_mu(epsilon, records**-1.1 if delta is None else delta))
-        return expected_answers(contributions(self.layout()), records, mu, factor, expected, Inference(target))
+        terms, factor = contributions(self.layout(), weights), noise_factor(noise, parties, colluders)
+        return expected_answers(terms, records, float(gdp_mu(epsilon, delta)), factor, expected, Inference(target))
 
     def _table_names(self) -> list[tuple[str, ...]]:
         """Names of the variables of all tables that are asked for."""

@@ -82,21 +82,17 @@ def _mask(counts: Counts, row: int | None, levels: slice) -> np.ndarray:
     return mask.ravel()
 
 
-def count_interval(value: float, deviation: float, factor: float) -> tuple[float, float]:
-    """Interval of a count among these records: from its released value and the deviation of its noise."""
-    return max(0.0, value - factor * deviation), max(0.0, value) + factor * deviation
-
-
 def count_answers(counts: Counts, inference: Inference) -> list[Answer]:
     """Counts of all cells of a table, in C order: whole numbers for reading, with intervals for these records."""
-    whole = whole_counts(counts.values, None if counts.records is None else counts.records)
+    whole = whole_counts(counts.values, counts.records)
     deviations = np.sqrt(np.diag(counts.covariance))
     answers = []
     for place, index in enumerate(np.ndindex(counts.values.shape)):
         pairs = zip(counts.variables, index, strict=True)
         name = ", ".join(f"{variable.name} = {variable.levels[level]}" for variable, level in pairs)
-        ends = count_interval(float(counts.values[index]), float(deviations[place]), inference.factor)
-        answers.append(Answer(name, float(whole[index]), *ends, "cohort", float(deviations[place] > 0)))
+        value, reach = float(counts.values[index]), inference.factor * float(deviations[place])
+        ends = max(0.0, value - reach), max(0.0, value) + reach
+        answers.append(Answer(name, float(whole[index]), *ends, "cohort", float(reach > 0)))
     return answers
 
 

@@ -203,7 +203,7 @@ def _exit_answers(
     """Curves of one group."""
     bins, causes = variable.bins, len(variable.values)
     edges, widths = variable.edges[1:], np.diff(variable.edges)
-    at_risk = exit_masks(variable)
+    at_risk = _exit_masks(variable)
     clear = cells.clear(at_risk)
     last = bins if clear.all() else int(np.argmin(clear))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -250,7 +250,7 @@ def _curves(x: np.ndarray, bins: int, causes: int) -> tuple[np.ndarray, np.ndarr
     return curves.survival, curves.incidence
 
 
-def exit_masks(variable: ExitVariable) -> np.ndarray:
+def _exit_masks(variable: ExitVariable) -> np.ndarray:
     """Weights (J, c) of the cells of one group in the number at risk of each bin."""
     later = np.tri(variable.bins).T
     causes = np.tile(later, len(variable.values))

@@ -69,7 +69,7 @@ def table_noise(run: Run, layout: Layout, sums: NoisySums) -> TableNoise:
     """Return the noise that the options ask for; ``auto`` is the narrower one of those that the release can have."""
     options: TablesOptions = run.spec.options
     terms, mu = contributions(layout, options.weights), mu_of(run)
-    sd = math.sqrt(float(terms.squares) * sums.noise_factor) / mu
+    sd = terms.deviation(mu, sums.noise_factor)
     gaussian = TableNoise(terms, "gaussian", mu, sd, 0.0)
     may_be_geometric = sums.noise != "shared" and all(isinstance(item, Table) for item in layout.items)
     if options.distribution == "gaussian" or (options.distribution == "auto" and (not may_be_geometric or not sd)):
