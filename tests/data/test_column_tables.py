@@ -67,7 +67,7 @@ def pin(monkeypatch, name, *contents):
 
 
 def test_levels_are_bins():
-    assert levels(3, "a test") == ColumnFacts((0.5, 1.5), (0.0, 2.0), "a test")
+    assert levels(3, "a test") == ColumnFacts((0.5, 1.5), (0.0, 2.0), "a test", "levels")
 
 
 @pytest.mark.parametrize(

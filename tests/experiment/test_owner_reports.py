@@ -185,7 +185,7 @@ def test_directions_reproduce_projections_from_the_file(homes):
 def test_intervals_are_taken_home_beside_their_coefficients_or_the_reason_why_there_are_none(homes):
     home = homes["vertical_glm"]
     told = model_of(home, "private_moments")
-    assert "noise hides how column" in told["no_intervals"]
+    assert "is of a category of several levels" in told["no_intervals"]
     assert {row.note for row in estimate_rows(told)} == {told["no_intervals"]}
     settings: Any = home.plan.cases["my_tables"].settings
     b = np.arange(len(told["coefficients"]) + 1.0)
