@@ -17,7 +17,7 @@ import pytest
 from own_row_mistakes import sites, two
 from own_rows import OwnRows, setting, without
 from partywise.audits.contract import Subject, check_neighbours
-from partywise.core.errors import ContractError
+from partywise.core.errors import ConfigError, ContractError
 from partywise.core.randomness import stream
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
@@ -26,6 +26,7 @@ from partywise.experiment.plans import read_configuration
 from partywise.experiment.trial import execution
 from partywise.methods.inverse_regression.estimator import SlicedInverseRegression
 from partywise.methods.logistic.estimator import LabelPrivateLogisticRegression
+from partywise.models.kinds import Kind
 from partywise.studies.federated_survival.data import SurvivalData
 from partywise.studies.label_private.data import LabelData
 from partywise.studies.sliced_inverse_regression.data import SlicingData
@@ -105,6 +106,15 @@ def test_clients_are_the_arrays_that_their_rows_hold(folder):
     direct = SlicedInverseRegression("certified", epsilon=inf, edges=[1, 2, 3])
     direct.fit(X, data.y, parties=[range(60), range(60, 120)], rng=1)
     np.testing.assert_allclose(found.basis.T, direct.components_, rtol=1e-9)
+
+
+def test_kinds_of_clients_are_public_facts_where_all_columns_have_one(folder):
+    normal = setting(columns=[{"name": "age", "bounds": [0, 90], "kind": "normal", "because": "as in any ward"}])
+    assert made(SLICES, folder, normal)[1].public().kinds == (Kind(because="as in any ward"),)
+    assert made(SLICES, folder)[1].public().kinds == ()
+    skewed = setting(columns=[{"name": "age", "bounds": [0, 90], "kind": "uniform"}])
+    with pytest.raises(ConfigError, match="kind of column 'age' is 'uniform': only normal columns"):
+        made(SLICES, folder, skewed)
 
 
 def test_a_file_a_client_is_the_same_data(folder):

@@ -108,9 +108,7 @@ def test_kinds_that_cannot_be_are_named_with_the_remedy(columns, words):
 
 def test_a_kind_that_nothing_reads_is_refused():
     keys = {key: value for key, value in settings().items() if key != "family"}
-    with pytest.raises(
-        ConfigError, match="kind of column 'age' is 'normal': it is read by vertical_glm only; leave it out"
-    ):
+    with pytest.raises(ConfigError, match="kind of column 'age' is 'normal': this study reads none; leave it out"):
         build(TreeTableSettings, keys, "settings")
     with pytest.raises(ValueError, match="'lognormal'"):
         check_kind("lognormal", (-1.0, 1.0))

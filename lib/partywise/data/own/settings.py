@@ -78,7 +78,7 @@ class RecordTable(OwnFiles):
         for column in () if self.reads_kinds else columns:
             if column.kind is not None:
                 raise ValueError(
-                    f"kind of column {column.name!r} is {column.kind!r}: it is read by vertical_glm only; leave it out."
+                    f"kind of column {column.name!r} is {column.kind!r}: this study reads none; leave it out."
                 )
 
     @property

@@ -11,6 +11,7 @@ from ...federation.parties import Party
 from ...methods.inverse_regression.model import SlicingFacts
 from ...methods.inverse_regression.records import ArrayRecords
 from ...methods.inverse_regression.slices import Slices, case_edges, class_slices, public_slices
+from ...models.kinds import Kind
 from .simulation.clients import SimulatedRecords
 
 # Moments that a simulated client keeps of its records.
@@ -39,6 +40,7 @@ class SlicingData:
     client_names : of own data, the clients as the settings call them
     ids : (N,) str, what the records of own data are called, in their order; person : (N,) int, whose each is; both (0,)
         where nothing is known
+    kinds : of own data, (p,) how columns are distributed within slices; empty unless all are declared
     """
 
     key: int
@@ -61,6 +63,7 @@ class SlicingData:
     client_names: tuple[str, ...] = ()
     ids: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=str))
     person: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    kinds: tuple[Kind, ...] = ()
 
     @cached_property
     def public_slices(self) -> Slices:
@@ -73,7 +76,14 @@ class SlicingData:
         names, sizes = tuple(client.name for client in self.clients), tuple(int(size) for size in self.sizes)
         records = ArrayRecords if len(self.X) else SimulatedRecords
         return SlicingFacts(
-            names, sizes, len(self.beta), self.public_slices.n_slices, self.n_directions, self.public_slices, records
+            names,
+            sizes,
+            len(self.beta),
+            self.public_slices.n_slices,
+            self.n_directions,
+            self.public_slices,
+            records,
+            self.kinds,
         )
 
     @cached_property

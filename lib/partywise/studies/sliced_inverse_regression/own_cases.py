@@ -81,7 +81,7 @@ def _read(settings: OwnSlicingSettings, texts: Mapping[str, bytes]) -> SlicingDa
             f"{clients[0].file}: {settings.response} falls into one of {settings.slices} slices in all {len(y)} rows: "
             "place the edges where its values are."
         )
-    return replace(shared, client_names=settings.party_names, ids=ids, person=person)
+    return replace(shared, client_names=settings.party_names, ids=ids, person=person, kinds=settings.kinds)
 
 
 def _response(clients: Sequence[TextTable], settings: OwnSlicingSettings) -> np.ndarray:

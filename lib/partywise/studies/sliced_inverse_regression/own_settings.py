@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from ...core.checks import Count, Range, check_fields
-from ...data.own.grammar import increasing, twice
+from ...data.own.grammar import ColumnBlock, increasing, twice
 from ...data.own.settings import OwnClients
+from ...models.kinds import Kind
 from .settings import SlicingCaseSettings
 
 
@@ -42,6 +44,21 @@ class OwnSlicingSettings(OwnClients, SlicingCaseSettings):
                 f"n_directions is {self.n_directions}: {self.slices} slices of {self.n_columns} columns show at most "
                 f"{min(self.slices - 1, self.n_columns)}."
             )
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Kinds (p,) of the columns; empty unless all are declared, of categories none is."""
+        declared = tuple(Kind(because=column.because) for column in self.columns if column.kind is not None)
+        return declared if len(declared) == self.n_columns else ()
+
+    def check_kinds(self, columns: Sequence[ColumnBlock]) -> None:
+        """Raise a named error for a kind without a law within slices."""
+        for column in columns:
+            if column.kind not in (None, "normal"):
+                raise ValueError(
+                    f"kind of column {column.name!r} is {column.kind!r}: only normal columns have a law within slices; "
+                    "leave it out for no intervals."
+                )
 
     def _check_slices(self) -> None:
         equal = self.response_bounds is not None or self.n_slices is not None
