@@ -249,7 +249,7 @@ class FederatedEpidemiology(Estimator):
         """
         spent = self.privacy_
         notes = [
-            f"{self._own_cost()}; of one release by the parties, for all numbers together.",
+            f"{self._own_cost()}: of one release, for all numbers together. Trust: {spent.trust}.",
             f"Intervals of 95 % are for the {self.target} and count the noise of privacy. Percentages are of the "
             "estimates that agree over all tables, and need not be the quotient of the shown counts.",
             "Small counts are shown: the guarantee is the same for each, and its interval counts the noise.",
