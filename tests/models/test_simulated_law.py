@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from noisy_driver import noise_row
+from partywise.core.errors import CertificationError
 from partywise.core.randomness import stream
 from partywise.models.family_facts import FACTS
 from partywise.models.kinds import KINDS, Kind
@@ -55,7 +57,7 @@ def closed(theta):
 def released(n=2000, sd=0.02, value=None, of_records=products):
     """Return the moments of one law as if released with noise of one deviation."""
     value = closed(parameters()) if value is None else value
-    return ReleasedSum(value, np.full(len(value), sd**2), of_records, n)
+    return ReleasedSum(value, np.full(len(value), sd**2), of_records, n, mu=0.5)
 
 
 def test_without_a_clip_means_are_the_closed_moments_and_derivatives_their_differences():
@@ -197,7 +199,7 @@ def question(sums, declared=True, model=None, start=None, share=0.0, tested=Fals
         return (np.arange(len(sample.columns)) < share * len(sample.columns))[:, None]
 
     start = parameters() + 0.1 if start is None else start
-    apart = ColumnsApart(model.columns, ("age", "dose", "smoker"))
+    apart = ColumnsApart(model.columns, ("age", "dose", "smoker"), 1e-5)
     return Question(model, sums, start, model.coefficients, apart, declared, tested, beyond)
 
 
@@ -299,7 +301,10 @@ def few_numbers(sample):
     [
         (question([released(n=299)]), "few records: n = 299"),
         (question([released(value=closed(parameters())[:5], of_records=few_numbers)]), "few numbers: 5 .* 14"),
-        (question([released(sd=0.5)]), "not identified: noise hides how column 'dose' .* noise of about 1/6 of"),
+        (
+            question([released(sd=0.5)]),
+            "not identified: .* column 'dose' .* epsilon 1.99 is too small; about 25 would be enough",
+        ),
         (
             question([released()], declared=False, share=0.02, tested=True),
             "undeclared kinds: 2 % of records .*`kinds`.* larger",
@@ -312,3 +317,25 @@ def test_there_are_none_for_a_stated_reason(asked, words):
     found = intervals(asked)
     assert found.bounds() is None and np.size(found.noise_part) == 1
     assert re.search(words, found.reason), found.reason
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"certified": False}, "'sums' is not certified"),
+        ({"mechanism": "laplace", "mu": None, "epsilon": 1.0}, "'sums' has noise by 'laplace'"),
+    ],
+)
+def test_a_release_whose_noise_has_no_known_law_is_refused_by_name(row, words):
+    with pytest.raises(CertificationError, match=words):
+        ReleasedSum.from_release(np.zeros(3), (noise_row(0.5, **row),), 0.0, products, 500)
+
+
+def test_noise_of_a_release_is_that_of_its_row():
+    """Shares of ten owners, three of which may collude: all ten add theirs. Rounding adds a twelfth of a step."""
+    owners = tuple(f"clinic {place}" for place in range(10))
+    shares = {"owner": "several", "owners": owners, "shares": [(owner, "1/7") for owner in owners]}
+    events = (noise_row(0.5, **shares),) * 2
+    law = ReleasedSum.from_release(np.ones(3), events, np.array([0.0, 1.2, 0.0]), products, 500, np.array([1, 1, 2]))
+    np.testing.assert_allclose(law.covariance, 0.25 * 10 / 7 * np.array([1, 1, 2]) + [0, 0.12, 0])
+    assert law.mu == pytest.approx(2**0.5)

@@ -13,6 +13,7 @@ from partywise.core.randomness import Streams, stream
 from partywise.federation.run import Run
 from partywise.methods.glm.noisy_statistics.scaling import default_radius
 from partywise.privacy.accounted_values import Public
+from partywise.privacy.ledger.event import Event
 
 PLACES = ("analyst", "dealer", "aggregator")
 GROUPS = ((0, 2), (1,), (3, 4))
@@ -113,3 +114,10 @@ def oracle(
         beta = beta + step / weight
         found.append(beta)
     return np.array(found)
+
+
+def noise_row(sd: float, **row: object) -> Event:
+    """Row of a release whose entries have Gaussian noise of one deviation; 0 for none."""
+    profile = {"mu": 1.0, "sensitivity": sd} if sd else {"mu": np.inf, "sensitivity": 1.0}
+    fields = {"release_id": "sums", "owner": "north", "mechanism": "rounded_gaussian", "unit": "row", "norm": "l2"}
+    return Event(**fields | {"depends_on": {"label", "features"}} | profile | row)

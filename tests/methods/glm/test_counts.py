@@ -7,6 +7,7 @@ import pytest
 from scipy.special import ndtri
 
 from glm_driver import records
+from noisy_driver import noise_row
 from partywise.alignment.rows import columns_of
 from partywise.core.randomness import stream
 from partywise.methods.glm.exact import fit_glm
@@ -29,7 +30,7 @@ def moments(X: np.ndarray, y: np.ndarray, location: np.ndarray, scale: np.ndarra
     public = MomentScale(radius, p, y.max() / 2, y.max() / 2)
     v = np.column_stack([z, public.weight * (y - public.center)])
     vector = np.concatenate([to_vector(v.T @ v), np.sqrt(2) * public.constant * v.sum(axis=0)]) / n
-    return NoisyMoments.of(vector, n, 0.0, np.ones((len(location) + 1,) * 2), public, location, scale)
+    return NoisyMoments.of(vector, n, noise_row(0.0), np.ones((len(location) + 1,) * 2), public, location, scale)
 
 
 def excess(X: np.ndarray, y: np.ndarray, beta: np.ndarray) -> float:

@@ -9,6 +9,7 @@ import pytest
 
 import partywise as pw
 from glm_driver import records
+from noisy_driver import noise_row
 from partywise.core.randomness import stream
 from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
 from partywise.methods.glm.noisy_statistics.noise import of_moments
@@ -38,7 +39,7 @@ def release(
     copies = np.ones((p + 1, p + 1))
 
     def read(vector: np.ndarray, sd: float) -> NoisyMoments:
-        return NoisyMoments.of(vector, n, sd, copies, public, np.full(p, 0.5), np.full(p, 2.0))
+        return NoisyMoments.of(vector, n, noise_row(sd), copies, public, np.full(p, 0.5), np.full(p, 2.0))
 
     return worth * means, read
 

@@ -11,6 +11,7 @@ from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
 import partywise as pw
 from forked import in_all_ways
 from glm_driver import fitted, records, start
+from noisy_driver import noise_row
 from partywise.core.errors import ConfigError
 from partywise.core.randomness import stream
 from partywise.experiment.cells import recompute
@@ -67,7 +68,7 @@ def exact_moments(X, y):
     public = MomentScale(100.0, p, 0.0, 50.0)
     v = np.column_stack([X / 2, public.weight * y])
     vector = np.concatenate([to_vector(v.T @ v), np.sqrt(2) * public.constant * v.sum(axis=0)]) / n
-    return NoisyMoments.of(vector, n, 0.0, np.ones((p + 1, p + 1)), public, np.zeros(p), np.full(p, 2.0))
+    return NoisyMoments.of(vector, n, noise_row(0.0), np.ones((p + 1, p + 1)), public, np.zeros(p), np.full(p, 2.0))
 
 
 @pytest.mark.parametrize("penalty", ["lasso", "elastic_net", "ridge"])

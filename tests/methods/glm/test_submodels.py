@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from glm_driver import FAMILIES, records
+from noisy_driver import noise_row
 from partywise.core.randomness import stream
 from partywise.methods.glm.exact import fit_glm
 from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
@@ -29,7 +30,7 @@ def moments(X: np.ndarray, y: np.ndarray, family: str, sd: float = 0.0, draw: in
     v = np.column_stack([(X - location) / scale, public.weight * (statistic(y, family) - public.center)])
     vector = np.concatenate([to_vector(v.T @ v), np.sqrt(2) * public.constant * v.sum(axis=0)]) / len(X)
     noise = sd * stream(draw, "noise of moments").standard_normal(len(vector))
-    return NoisyMoments.of(vector + noise, len(X), sd, np.ones((p + 1, p + 1)), public, location, scale)
+    return NoisyMoments.of(vector + noise, len(X), noise_row(sd), np.ones((p + 1, p + 1)), public, location, scale)
 
 
 def excess(family: str, X: np.ndarray, y: np.ndarray, beta: np.ndarray, columns=slice(None)) -> float:

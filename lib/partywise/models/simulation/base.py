@@ -6,7 +6,7 @@ covariance of its noise, which is known. E f and Cov f come from M records that 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -14,8 +14,14 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtri
 
+from ...core.errors import CertificationError
 from ...core.randomness import stream
+from ...privacy.ledger.event import Event
+from ...privacy.mechanisms.release import noise_scale
 from ..intervals import FittedLaw
+
+# Mechanisms whose noise on a sum is Gaussian, whatever the records are.
+GAUSSIAN = ("gaussian", "rounded_gaussian")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +71,63 @@ class ReleasedSum:
 
     value : (d,); covariance : (d,) variances of independent noise in its entries
     of_records : f, drawn records to (M J, d): the clip of the released statistic in floats, without its rounding
+    mu : Gaussian-DP parameter that all of it cost
     """
 
     value: np.ndarray
     covariance: np.ndarray
     of_records: Callable[[Sample], np.ndarray]
     n: int
+    mu: float = np.inf
+
+    @classmethod
+    def from_release(
+        cls,
+        value: np.ndarray,
+        events: Sequence[Event],
+        units: np.ndarray | float,
+        of_records: Callable[[Sample], np.ndarray],
+        n: int,
+        copies: np.ndarray | float = 1.0,
+        records: int = 1,
+    ) -> ReleasedSum:
+        """Return what was released, over a number of records, as a mean; its noise follows from rows of a ledger.
+
+        events : rows, of noise of one deviation; units, copies : as of `noise_variances`
+        CertificationError names a row whose noise has no known law.
+        """
+        if fault := next(filter(None, map(law_fault, events)), ""):
+            raise CertificationError(f"{fault}: intervals need another release.")
+        variances = np.broadcast_to(noise_variances(events[0], units, copies) / records**2, value.shape)
+        mu = float(np.sqrt(sum((event.mu or 0.0) ** 2 for event in events)))
+        return cls(value / records, variances, of_records, n, mu)
+
+
+def law_fault(event: Event) -> str:
+    """Return why the law of the noise of a release is not known from its row; empty where it is."""
+    if event.mechanism not in GAUSSIAN or event.mu is None or event.sensitivity is None or event.norm != "l2":
+        return f"{event.release_id!r} has noise by {event.mechanism!r}, which is not Gaussian noise on a sum"
+    if not event.certified:
+        return f"{event.release_id!r} is not certified: a number that it rests on was taken from private data"
+    return ""
+
+
+def noise_deviation(event: Event) -> float:
+    """Return the standard deviation of the noise in an entry of a release, in its units, from its row alone.
+
+    Of noise in shares all owners add theirs, more than those that ``event.mu`` counts on.
+    """
+    shares = float(sum(event.weights.values())) if event.shares else 1.0
+    return noise_scale(event.sensitivity or 0.0, event.mu or 0.0) * float(np.sqrt(shares))
+
+
+def noise_variances(event: Event, units: np.ndarray | float, copies: np.ndarray | float = 1.0) -> np.ndarray:
+    """Return the variances (d,) of the noise in the entries of a release, that of rounding to whole steps included.
+
+    units : (d,) size of a step of each entry; 0 without rounding
+    copies : (d,) how many parties add all of the noise to an entry
+    """
+    return np.asarray(noise_deviation(event) ** 2 * copies + np.asarray(units) ** 2 / 12)
 
 
 @lru_cache(maxsize=8)

@@ -90,7 +90,7 @@ class Fit:
     status : ``converged``, ``not converged``, ``not identified`` or ``simulation too coarse``
     distance : Q; steps, draws : how many
     deviation : (d,) released numbers less their mean; weights : (d, d) inverse of their covariance
-    noise : (d,) variances of the noise in them
+    noise : (d,) variances of the noise in them; mu : Gaussian-DP parameter of all of them together
     """
 
     theta: np.ndarray
@@ -101,6 +101,7 @@ class Fit:
     deviation: np.ndarray
     weights: np.ndarray
     noise: np.ndarray
+    mu: float
 
     @property
     def distance(self) -> float:
@@ -189,7 +190,8 @@ def law_from(moments: RecordMoments, sums: Sequence[ReleasedSum], theta: np.ndar
     noise = np.concatenate([released.covariance for released in sums])
     values, vectors = _directions(moments.covariance / sums[0].n + np.diag(noise) + moments.error)
     deviation = np.concatenate([released.value for released in sums]) - moments.mean
-    return Fit(theta, moments, "converged", steps, draws, deviation, (vectors / values) @ vectors.T, noise)
+    mu = float(np.sqrt(sum(released.mu**2 for released in sums)))
+    return Fit(theta, moments, "converged", steps, draws, deviation, (vectors / values) @ vectors.T, noise, mu)
 
 
 def _step(model: DataModel, sums: Sequence[ReleasedSum], at: Fit, damping: float) -> tuple[Fit, float] | None:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from ...core.verdicts import LEAST_RECORDS, TOLERATED
+from ...privacy.accounting.calibration import gaussian_epsilon
 from ..intervals import FittedLaw, Intervals, reason_of
 from .base import DataModel, ReleasedSum, Sample, base_numbers
 from .columns import Columns
@@ -19,6 +20,8 @@ from .fit import DRAWS, Fit, Target, fit
 MOST_NUMBERS = 900
 # Largest deviation of the logarithm of what is left of a column given the others.
 IDENTIFIED = 0.10
+# What an epsilon is proposed for: noise that hides a column makes its own estimate of the error uncertain as well.
+AIM = 0.075
 # Share of clipped records from which on intervals state it.
 HEAVY, BEYOND = 0.05, "the intervals rest on the declared model beyond the radius"
 # Least p-value of the declared shapes; their test simulates so many records for each one that there is.
@@ -145,10 +148,11 @@ def _none(name: str, sentence: str) -> Intervals:
 
 @dataclass(frozen=True)
 class ColumnsApart:
-    """Whether every column, of stated names, is seen to vary apart from all others."""
+    """Whether every column, of stated names, is seen to vary apart from all others; delta : of all releases."""
 
     columns: Columns
     names: Sequence[str]
+    delta: float
 
     def excess(self, fitted: Fit) -> float:
         """Return the error of how the least column varies apart from the others, over its limit."""
@@ -160,11 +164,12 @@ class ColumnsApart:
         place = int(np.argmax(total))
         by_records = total[place] - by_noise[place]
         remedy = "too few records, or columns that depend on each other: leave it out"
-        if by_records < IDENTIFIED**2 / 2:
-            factor = float(np.sqrt(by_noise[place] / (IDENTIFIED**2 - by_records)))
+        if by_records < AIM**2 / 2:
+            factor = float(np.sqrt(by_noise[place] / (AIM**2 - by_records)))
+            now, enough = (gaussian_epsilon(fitted.mu * times, self.delta) for times in (1.0, factor))
             remedy = (
-                f"epsilon is too small: noise of about 1/{np.ceil(10 * factor) / 10:g} of the size would be enough, in "
-                "a release of its own, which adds to the account"
+                f"epsilon {now:.3g} is too small; about {enough:.2g} would be enough, in a release of its own, which "
+                "adds to the account"
             )
         return f"noise hides how column {self.names[place]!r} varies apart from the others at n = {n}: {remedy}"
 

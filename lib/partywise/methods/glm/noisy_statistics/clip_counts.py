@@ -8,9 +8,8 @@ sqrt(M). All have noise of one deviation s, so that a release of m counts costs 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -18,14 +17,18 @@ from ....federation.parties import Participant
 from ....federation.roles import roles
 from ....federation.run import Run
 from ....models.family_facts import FACTS
+from ....models.simulation.base import ReleasedSum, Sample, noise_deviation
 from ....privacy.accounted_values import AccountedValue, Public, parents_of
-from ....privacy.mechanisms.release import noise_scale
+from ....privacy.ledger.event import Event
+from ....privacy.mechanisms.integer import MECHANISM
+from ....privacy.mechanisms.release import announcement
 from ....privacy.statistics.clips import NormClip
-from ....privacy.statistics.whole import Whole, root_up, whole
+from ....privacy.statistics.whole import Whole, whole
 from ..model import GlmFacts
 from .moments import MomentScale
 from .scaling import constant, default_radius, facts_of, radius_of
 
+RECORDS, RESPONSES = "clipped records", "clipped responses"
 FAR = 1.25
 # Counts are whole numbers of so fine steps that rounding of their noise shows in no digit, at any epsilon.
 BITS = 30
@@ -39,15 +42,24 @@ class NoisyCounts:
 
     value : (2 K + 1,) of each party those beyond its radius and beyond its far radius, then responses outside of their
         range; (2 K,) where responses are not counted
-    sd : of the noise of each count; 0 without noise
+    events : rows of the releases, in the order of their counts
     radii : (K, 2) radius and far radius of each party, on the public scales of the columns
     n : number of records
     """
 
     value: np.ndarray
-    sd: float
+    events: tuple[Event, ...]
     radii: np.ndarray
     n: int
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of the noise of each count; 0 without noise."""
+        return noise_deviation(self.events[0])
+
+    def sum(self, of_records: Callable[[Sample], np.ndarray]) -> ReleasedSum:
+        """Return their means as a sum over records; of_records gives what drawn records add to the counts."""
+        return ReleasedSum.from_release(self.value, self.events, 2.0**-BITS, of_records, self.n, records=self.n)
 
     def of_model(self, z: np.ndarray, response: np.ndarray, scale: MomentScale) -> np.ndarray:
         """(m, d) what each record adds to the counts, in floats: whether it is beyond each of the bounds.
@@ -85,11 +97,27 @@ class CountPlan:
         radii = tuple((radius_of(public, party), far_radius(public, party)) for party in run.parties)
         return cls(public, n, radii, place if counts_responses(public) else None, tuple(mu))
 
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Rows of the releases, as far as they are public before the fit: one per party and that of the responses."""
+        parents = [parents_of(*pair) for pair in self.radii] + [parents_of(self.public.statistic)]
+        sizes = [2] * len(self.radii) + [1]
+        return tuple(
+            announcement(
+                whole(np.zeros(size, dtype=int), size, 1.0, BOUND).certificate,
+                {"mu": mu},
+                MECHANISM,
+                RECORDS if size > 1 else RESPONSES,
+                made_of,
+                trust_model="local",
+            )
+            for size, mu, made_of in zip(sizes, self.mu, parents, strict=False)
+        )
+
     def counts_from(self, values: Sequence[np.ndarray]) -> NoisyCounts:
         """Return the counts that were released, of the parties and of the responses."""
         radii = np.array([[float(radius.value) for radius in pair] for pair in self.radii])
-        sd = noise_scale(root_up(Fraction(len(self.radii[0]))), self.mu[0])
-        return NoisyCounts(np.concatenate(values), sd, radii, self.n)
+        return NoisyCounts(np.concatenate(values), self.events, radii, self.n)
 
 
 def with_counts(

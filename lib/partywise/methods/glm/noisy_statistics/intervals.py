@@ -13,7 +13,7 @@ import numpy as np
 from ....models.family_facts import FACTS, FamilyName
 from ....models.intervals import Intervals, reason_of
 from ....models.kinds import LEVELS, WAITING
-from ....models.simulation.base import ReleasedSum, Sample
+from ....models.simulation.base import Sample, law_fault
 from ....models.simulation.regression import LAWS, Regression
 from ....models.simulation.targets import ColumnsApart, Question, intervals
 from .clip_counts import NoisyCounts
@@ -46,12 +46,14 @@ def refusal(public: MomentScale, family: FamilyName, names: Sequence[str]) -> st
 
 
 def intervals_of(
-    moments: NoisyMoments, counts: NoisyCounts | None, family: FamilyName, names: Sequence[str]
+    moments: NoisyMoments, counts: NoisyCounts | None, family: FamilyName, names: Sequence[str], delta: float
 ) -> Intervals:
     """Return intervals of all coefficients as columns were given, the intercept first."""
     if reason := refusal(moments.public, family, names):
         return Intervals(reason=reason)
-    return intervals(moment_question(moments, counts, family, names))
+    if fault := next(filter(None, map(law_fault, (moments.event, *(counts.events if counts else ())))), ""):
+        return Intervals(reason=reason_of("law from data", fault))
+    return intervals(moment_question(moments, counts, family, names, delta))
 
 
 def response_units(public: MomentScale, family: FamilyName) -> tuple[float, float]:
@@ -72,9 +74,12 @@ def law_parameters(natural: np.ndarray, public: MomentScale, family: FamilyName)
 
 
 def moment_question(
-    moments: NoisyMoments, counts: NoisyCounts | None, family: FamilyName, names: Sequence[str]
+    moments: NoisyMoments, counts: NoisyCounts | None, family: FamilyName, names: Sequence[str], delta: float
 ) -> Question:
-    """Return the law of records before they are clipped, which counts of those beyond public bounds test."""
+    """Return the law of records before they are clipped, which counts of those beyond public bounds test.
+
+    delta : of all releases together
+    """
     public, is_scaled = moments.public, family == "gaussian"
     model = Regression(public.shapes, family)
     unit, level = response_units(public, family)
@@ -90,29 +95,15 @@ def moment_question(
     least, most = (1 - MARGIN) * public.half_width * np.array([-1.0, 1.0]) + public.center
     units = np.append(np.ones(public.columns), unit)
     mean = np.append(moments.mean[:-1], np.clip(moments.response, least, most) - level) * units
-    sums = [
-        ReleasedSum(
-            moments.vector,
-            moments.variances,
-            lambda sample: public.of_model(sample.columns, response(sample)),
-            moments.n,
-        )
-    ]
+    sums = [moments.sum(lambda sample: public.of_model(sample.columns, response(sample)))]
     if counts is not None:
-        sums.append(
-            ReleasedSum(
-                counts.value / counts.n,
-                np.full(len(counts.value), (counts.sd / counts.n) ** 2),
-                lambda sample: counts.of_model(sample.columns, response(sample), public),
-                counts.n,
-            )
-        )
+        sums.append(counts.sum(lambda sample: counts.of_model(sample.columns, response(sample), public)))
     return Question(
         model,
         sums,
         model.start(mean, moments.covariance * np.outer(units, units)),
         coefficients,
-        ColumnsApart(model.columns, names),
+        ColumnsApart(model.columns, names, delta),
         public.is_declared,
         counts is not None,
         lambda sample: public.beyond(sample.columns),

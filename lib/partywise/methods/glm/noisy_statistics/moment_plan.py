@@ -15,7 +15,9 @@ from ....federation.exchanges.homomorphic.column_products import LARGEST
 from ....federation.roles import records_together, roles
 from ....federation.run import Run
 from ....privacy.accounted_values import parents_of
-from ....privacy.mechanisms.release import noise_scale
+from ....privacy.ledger.event import Event
+from ....privacy.mechanisms.integer import MECHANISM
+from ....privacy.mechanisms.release import announcement
 from ....privacy.statistics.whole import Whole, gram_squares, whole
 from ..model import GlmFacts
 from .clip_counts import CountPlan, with_counts
@@ -32,6 +34,7 @@ class MomentPlan:
 
     groups : columns of each party; active : place of the active party, whose last column is the response statistic
     radii : of the parties' blocks; mu : Gaussian-DP parameter of the release, infinite for none
+    delta : of all releases together
     parents : releases that public constants came from
     step : of whole columns, the longest radius over 2^15; has_dealer : whether one draws the noise
     counts : of clipped records, which are released next to the moments; None of none
@@ -45,6 +48,7 @@ class MomentPlan:
     radii: tuple[float, ...]
     scale: MomentScale
     mu: float
+    delta: float
     parents: tuple[str, ...]
     step: float
     has_dealer: bool
@@ -78,6 +82,7 @@ class MomentPlan:
                 records_per_person=public.records_per_person,
             ),
             mu=mu,
+            delta=run.spec.study.delta,
             parents=parents_of(*radii, public.statistic),
             step=step,
             has_dealer=run.spec.options.dealer != "none",
@@ -112,9 +117,11 @@ class MomentPlan:
         return whole(np.zeros_like(weights), gram_squares(longest), step, BOUND, weights=weights, parents=self.parents)
 
     @cached_property
-    def deviation(self) -> float:
-        """Standard deviation of the noise of an entry of the isometric vector, where it is added once."""
-        return noise_scale(self.total.certificate.value, self.mu)
+    def event(self) -> Event:
+        """Row of the release, as far as it is public before the fit."""
+        return announcement(
+            self.total.certificate, {"mu": self.mu}, MECHANISM, RELEASE, self.parents, trust_model="distributed"
+        )
 
     @property
     def copies(self) -> np.ndarray:

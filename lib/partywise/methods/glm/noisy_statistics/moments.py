@@ -9,13 +9,15 @@ epsilon removes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from ....models.kinds import Kind
+from ....models.simulation.base import ReleasedSum, Sample, noise_deviation
+from ....privacy.ledger.event import Event
 from ....privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_triangle, to_vector
 
 
@@ -97,7 +99,7 @@ class NoisyMoments:
     """Released second moments of the scaled records.
 
     mean : (p + 1,) of the scaled columns and of s (t - t_0); second : (p + 1, p + 1) of the same, not centred
-    sd : of the noise of an entry of the isometric vector; 0 without noise
+    event : row of the release, from which the law of its noise follows
     copies : (p + 1, p + 1) how often an entry has it: twice where each of two parties adds all of it, else once
     location, scale : (p,) of the columns
     """
@@ -105,7 +107,7 @@ class NoisyMoments:
     mean: np.ndarray
     second: np.ndarray
     n: int
-    sd: float
+    event: Event
     copies: np.ndarray
     public: MomentScale
     location: np.ndarray
@@ -116,7 +118,7 @@ class NoisyMoments:
         cls,
         vector: np.ndarray,
         n: int,
-        sd: float,
+        event: Event,
         copies: np.ndarray,
         public: MomentScale,
         location: np.ndarray,
@@ -125,7 +127,7 @@ class NoisyMoments:
         """Return the moments that a released isometric vector (d,) holds."""
         size = public.columns + 1
         mean = vector[-size:] / (np.sqrt(2) * public.constant)
-        return cls(mean, to_matrix(vector[:-size], size), n, sd, copies, public, location, scale)
+        return cls(mean, to_matrix(vector[:-size], size), n, event, copies, public, location, scale)
 
     @cached_property
     def covariance(self) -> np.ndarray:
@@ -140,15 +142,19 @@ class NoisyMoments:
         return np.concatenate([to_vector(self.second), np.sqrt(2) * self.public.constant * self.mean])
 
     @property
-    def variances(self) -> np.ndarray:
-        """(d,) variance of the noise in each entry of the isometric vector, its rounding to steps included."""
+    def sd(self) -> float:
+        """Standard deviation of the noise of an entry of the isometric vector; 0 without noise."""
+        return noise_deviation(self.event)
+
+    def sum(self, of_records: Callable[[Sample], np.ndarray]) -> ReleasedSum:
+        """Return the isometric vector as a sum over records whose law gives the same vectors of drawn records."""
         size, public = len(self.mean), self.public
+        products = np.repeat([1.0, 2.0], [size, size * (size - 1) // 2])
+        # Means are multiplied by a constant, which is a whole number of steps as well.
+        constants = np.full(size, np.sqrt(2) * public.constant)
+        units = np.append(np.sqrt(products) * public.step**2, constants * public.step) / self.n
         copies = np.concatenate([to_triangle(self.copies), np.ones(size)])
-        weights = np.concatenate([np.ones(size), np.full(len(copies) - 2 * size, 2.0)])
-        if not public.step:
-            return self.sd**2 * copies
-        weights = np.append(weights, np.full(size, 2 * (public.constant / public.step) ** 2))
-        return self.sd**2 * copies + weights * (public.step**2 / self.n) ** 2 / 12
+        return ReleasedSum.from_release(self.vector, (self.event,), units, of_records, self.n, copies)
 
     @property
     def response(self) -> float:

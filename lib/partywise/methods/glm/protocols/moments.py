@@ -89,7 +89,7 @@ def local_steps(party: Party, place: int, rows: np.ndarray, plan: MomentPlan) ->
 def moments_of(vector: np.ndarray, plan: MomentPlan) -> NoisyMoments:
     """Return the moments that every participant reads from the released vector."""
     location, scale = constant(plan.public, "location"), constant(plan.public, "scale")
-    return NoisyMoments.of(vector, plan.n, plan.deviation, plan.copies, plan.scale, location, scale)
+    return NoisyMoments.of(vector, plan.n, plan.event, plan.copies, plan.scale, location, scale)
 
 
 def estimate_from(
@@ -102,7 +102,7 @@ def estimate_from(
         "openings": 1,
         "record_openings": 0,
         "secure_products": plan.n * plan.layout.crossing,
-        "noise_sd": plan.deviation,
+        "noise_sd": moments.sd,
         "projected": moments.is_indefinite,
         # Slopes of these families rest on assumed shapes of columns; no epsilon takes the bias of others.
         "approximate": plan.public.family != "gaussian",
@@ -127,7 +127,7 @@ def wanted_intervals(
     """Return the intervals, unless the options leave them out."""
     if options.intervals == "none":
         return Intervals(reason=reason_of("not asked for"))
-    return intervals_of(moments, counts, plan.public.family, plan.public.names)
+    return intervals_of(moments, counts, plan.public.family, plan.public.names, plan.delta)
 
 
 def noisy_products(run: Run, columns: PerPlace[np.ndarray], plan: MomentPlan) -> Sequence[Release]:

@@ -26,10 +26,8 @@ from ....privacy.accounted_values import Clear
 from ....privacy.mechanisms.integer import IntegerGaussian
 from ....privacy.mechanisms.release import Release
 from ..model import GlmEstimate, GlmFacts
-from ..noisy_statistics.clip_counts import CountPlan, NoisyCounts, beyond, outside
+from ..noisy_statistics.clip_counts import RECORDS, RESPONSES, CountPlan, NoisyCounts, beyond, outside
 from ..noisy_statistics.scaling import local_response, local_scaled_columns, statistic
-
-RECORDS, RESPONSES = "clipped records", "clipped responses"
 
 
 def local_part(party: Party, sent: np.ndarray, n_columns: int, epsilon: float) -> GlmEstimate:
