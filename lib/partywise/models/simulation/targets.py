@@ -148,11 +148,14 @@ def _none(name: str, sentence: str) -> Intervals:
 
 @dataclass(frozen=True)
 class ColumnsApart:
-    """Whether every column, of stated names, is seen to vary apart from all others; delta : of all releases."""
+    """Whether every column, of stated names, is seen to vary apart from all others.
+
+    delta : of all releases, at which a refusal names an epsilon; None where it names none
+    """
 
     columns: Columns
     names: Sequence[str]
-    delta: float
+    delta: float | None = None
 
     def excess(self, fitted: Fit) -> float:
         """Return the error of how the least column varies apart from the others, over its limit."""
@@ -166,11 +169,13 @@ class ColumnsApart:
         remedy = "too few records, or columns that depend on each other: leave it out"
         if by_records < AIM**2 / 2:
             factor = float(np.sqrt(by_noise[place] / (AIM**2 - by_records)))
-            now, enough = (gaussian_epsilon(fitted.mu * times, self.delta) for times in (1.0, factor))
-            remedy = (
-                f"epsilon {now:.3g} is too small; about {enough:.2g} would be enough, in a release of its own, which "
-                "adds to the account"
-            )
+            remedy = "epsilon is too small"
+            if self.delta is not None:
+                now, enough = (gaussian_epsilon(fitted.mu * times, self.delta) for times in (1.0, factor))
+                remedy = (
+                    f"epsilon {now:.3g} is too small; about {enough:.2g} would be enough, in a release of its own, "
+                    "which adds to the account"
+                )
         return f"noise hides how column {self.names[place]!r} varies apart from the others at n = {n}: {remedy}"
 
 

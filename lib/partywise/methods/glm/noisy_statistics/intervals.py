@@ -74,11 +74,15 @@ def law_parameters(natural: np.ndarray, public: MomentScale, family: FamilyName)
 
 
 def moment_question(
-    moments: NoisyMoments, counts: NoisyCounts | None, family: FamilyName, names: Sequence[str], delta: float
+    moments: NoisyMoments,
+    counts: NoisyCounts | None,
+    family: FamilyName,
+    names: Sequence[str],
+    delta: float | None = None,
 ) -> Question:
     """Return the law of records before they are clipped, which counts of those beyond public bounds test.
 
-    delta : of all releases together
+    delta : of all releases together, for a refusal that names an epsilon; None of a plan, which asks for one itself
     """
     public, is_scaled = moments.public, family == "gaussian"
     model = Regression(public.shapes, family)
