@@ -5,20 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import partywise as pw
+from glm_driver import start
 from noisy_driver import noise_row
 from partywise.core.randomness import stream
+from partywise.federation.run import simulate
 from partywise.methods.glm.noisy_statistics.clip_counts import NoisyCounts
 from partywise.methods.glm.noisy_statistics.intervals import intervals_of
 from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
 from partywise.methods.glm.noisy_statistics.scaling import default_radius
+from partywise.methods.glm.options import GlmMomentsOptions
+from partywise.methods.glm.protocols import moments
 from partywise.models.intervals import Intervals
 from partywise.models.kinds import Kind
 from partywise.models.simulation.base import noise_variances
+from partywise.privacy.accounted_values import Public
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.secure.fixed_point import whole_records
 from partywise.privacy.statistics.isometry import to_vector
@@ -115,7 +121,9 @@ def test_light_clipping_needs_no_kinds_and_heavy_clipping_asks_for_them():
     assert np.all(np.abs(wide.centre[1:] - slopes) < 4 * wide.standard_errors[1:])
     tight, counts = released(1, radii=(1.4, 1.4), **given)
     assert re.search("undeclared kinds: 1[5-7] % .*`kinds`", asked(tight, counts).reason)
-    assert asked(declared(tight), counts).models_clipping
+    heavy = asked(declared(tight), counts)
+    assert heavy.models_clipping and "declared model beyond the radius" not in wide.estimand
+    assert re.search("; 1[5-7] % of records were clipped: the intervals rest on the declared model", heavy.estimand)
 
 
 def test_counts_are_what_tells_whether_columns_are_normal():
@@ -192,6 +200,17 @@ def test_the_noise_of_the_law_is_that_of_the_ledger(dealer):
 def products_of_records(sample):
     """Stand for a statistic whose noise is asked for."""
     raise AssertionError(sample)
+
+
+@pytest.mark.parametrize(("rows_per_user", "reason"), [(3, "dependent records"), (1, "")])
+def test_several_records_of_one_person_have_none(rows_per_user, reason):
+    """The bound is a setting of the case; persons with one record each are independent."""
+    X, y = records(N, stream(4, "fit"))
+    facts = {"statistic": Public(np.array([-4.0, 6.0]), because="of a test")}
+    options = GlmMomentsOptions(cipher="sized")
+    run = start(X, y, [[0, 1], [2, 3, 4]], options, epsilon=8.0, facts=facts)
+    run.spec.settings = SimpleNamespace(rows_per_user=rows_per_user)
+    assert simulate(moments.fit, run).intervals.reason.partition(":")[0] == reason
 
 
 def test_the_estimator_has_them_and_says_why_others_have_none():
