@@ -16,11 +16,14 @@ import numpy as np
 import pytest
 
 from deployment_cases import Apart
+from fixed import fixed
 from partywise.__main__ import main
 from partywise.core.randomness import stream
 from partywise.deployment.statement.intervals import LATE, LINES, REGISTERED, interval_facts, interval_lines, law_of
 from partywise.deployment.statement.statement import text_of
 from partywise.methods.glm.model import GlmFacts
+from partywise.methods.inverse_regression.model import SlicingFacts
+from partywise.methods.inverse_regression.slices import class_slices
 from partywise.models.intervals import FittedLaw, Intervals, reason_of
 from partywise.models.kinds import Kind
 from partywise.models.simulation import fit
@@ -211,6 +214,14 @@ def facts_with(reasons: int, columns: int, length: int) -> dict[str, Any]:
     estimand = "of coefficients before clipping, over records and noise; " + 20 * "they rest "
     intervals = Intervals(np.ones(1), np.ones(1), estimand=estimand, record_law=law)
     return json.loads(json.dumps(interval_facts((head + "".join(rows)).encode(), intervals, public, True)))
+
+
+def test_kinds_of_slicing_are_those_of_its_columns_not_of_its_clients():
+    clients, slices = ("north", "south"), class_slices(fixed(range(2)))
+    public = SlicingFacts(clients, (60, 60), 1, 2, 1, slices, kinds_of_columns={"age": Kind(because="meaning")})
+    law = FittedLaw("slices, 2, 1 columns", (0.0,), 40_000)
+    facts = interval_facts(b"", Intervals(np.ones(1), np.ones(1), record_law=law), public, True)
+    assert facts["kinds"] == {"age": {"kind": "normal", "because": "meaning"}}
 
 
 @pytest.mark.parametrize(("reasons", "columns", "length"), [(0, 2, 1), (1, 3, 60), (4, 40, 5), (9, 400, 200)])

@@ -110,8 +110,8 @@ def test_clients_are_the_arrays_that_their_rows_hold(folder):
 
 def test_kinds_of_clients_are_public_facts_where_all_columns_have_one(folder):
     normal = setting(columns=[{"name": "age", "bounds": [0, 90], "kind": "normal", "because": "as in any ward"}])
-    assert made(SLICES, folder, normal)[1].public().kinds == (Kind(because="as in any ward"),)
-    assert made(SLICES, folder)[1].public().kinds == ()
+    assert made(SLICES, folder, normal)[1].public().kinds_of_columns == {"age": Kind(because="as in any ward")}
+    assert made(SLICES, folder)[1].public().kinds_of_columns == {}
     skewed = setting(columns=[{"name": "age", "bounds": [0, 90], "kind": "uniform"}])
     with pytest.raises(ConfigError, match="kind of column 'age' is 'uniform': only normal columns"):
         made(SLICES, folder, skewed)

@@ -70,6 +70,7 @@ def test_of_two_directions_only_the_span_has_a_bound():
         epsilon=8.0, edges=edges, n_directions=2, radius=3.0, kinds=NORMAL, parties=2, noise="shared", random_state=1
     ).fit(X, y)
     assert model.intervals_.reason.startswith("later: 2 directions") and model.conf_int() is None
+    assert model.estimate_.intervals.record_law.draws >= 40_000
     assert projection_loss(model.components_.T, np.eye(P)[:, :2]) <= model.loss_bound_ < 0.5
     assert "at most" in model.summary() and "no intervals: later" in model.summary()
 

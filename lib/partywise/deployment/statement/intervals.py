@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from textwrap import wrap
 
 # Any: JSON of a statement that somebody else wrote.
@@ -36,7 +36,7 @@ def interval_facts(table: bytes, intervals: Intervals | None, public: object, re
     """State which numbers of an ``estimate.csv`` have intervals, of what, and from which law; why others have none.
 
     intervals : of the estimate, where the program makes it of what is published
-    public : facts of the run, which may have ``names`` and ``kinds`` of columns; registered : before data were opened
+    public : facts of the run, which may have ``kinds_of_columns``; registered : before data were opened
     """
     rows = csv.DictReader(io.StringIO(table.decode(errors="replace")))
     reasons = Counter("" if row.get("lower") else row.get("note") or NOT_COMPUTED.reason for row in rows)
@@ -57,9 +57,8 @@ def interval_facts(table: bytes, intervals: Intervals | None, public: object, re
 
 def _kinds(public: object) -> dict[str, dict[str, str]]:
     """Return the declared kinds of columns by name, with their reasons."""
-    kinds: Sequence[Kind | None] = getattr(public, "kinds", ())
-    pairs = zip(getattr(public, "names", ()), kinds, strict=False)
-    return {name: {"kind": kind.words, "because": kind.because} for name, kind in pairs if kind is not None}
+    kinds: Mapping[str, Kind] = getattr(public, "kinds_of_columns", {})
+    return {name: {"kind": kind.words, "because": kind.because} for name, kind in kinds.items()}
 
 
 def law_of(statement: Mapping[str, Any]) -> FittedLaw | None:

@@ -49,6 +49,11 @@ class GlmFacts:
     kinds: tuple[Kind | None, ...] = ()
     records_per_person: int = 1
 
+    @property
+    def kinds_of_columns(self) -> dict[str, Kind]:
+        """Declared kinds by the names of their columns."""
+        return {name: kind for name, kind in zip(self.names, self.kinds, strict=False) if kind is not None}
+
     def names_of(self, groups: Iterable[Sequence[int]]) -> list[str]:
         """Names in the order of groups of columns, as the coefficients of a joint fit are."""
         return [self.names[column] for group in groups for column in group]

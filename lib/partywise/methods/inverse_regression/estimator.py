@@ -235,7 +235,7 @@ class SlicedInverseRegression(Transformer):
         kinds = self._kinds(
             [f"x{column}" for column in range(p)] if (labels := column_labels(frame)) is None else labels
         )
-        public = SlicingFacts(names, sizes, p, slices.n_slices, self.n_directions, slices, kinds=kinds)
+        public = SlicingFacts(names, sizes, p, slices.n_slices, self.n_directions, slices, kinds_of_columns=kinds)
         estimate = self._simulate(clients, n, rng, public=public, settings=self._settings())
         self.n_features_in_ = p
         size = estimate.numbers.get("size")
@@ -245,10 +245,10 @@ class SlicedInverseRegression(Transformer):
         self._judge(response_verdict("y", y), size_verdict(n, p))
         return self
 
-    def _kinds(self, names: Sequence[str]) -> tuple[Kind, ...]:
+    def _kinds(self, names: Sequence[str]) -> dict[str, Kind]:
         """Return the declared kinds of all columns; ValueError for other names, or kinds without a law in slices."""
         if self.kinds is None:
-            return ()
+            return {}
         if not isinstance(self._options(), SlicingExactOptions):
             raise ValueError(
                 f"kinds={self.kinds!r} is read by protocols 'certified' and 'whitened' only: leave it out."
@@ -261,7 +261,7 @@ class SlicedInverseRegression(Transformer):
                     f"kinds has {kind!r} for column {name!r}: only 'normal' columns have a law within slices; leave "
                     "kinds out for no intervals."
                 )
-        return (Kind(because=DECLARED),) * len(names)
+        return dict.fromkeys(names, Kind(because=DECLARED))
 
     def _derive(self) -> None:
         estimate = self._fitted_estimate()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, TypeVar
@@ -32,8 +32,8 @@ class SlicingFacts:
     public_slices: Slices
     # (block, facts, settings, screening) -> `ClientRecords`: how a client reads what its block holds.
     records: Callable[..., ClientRecords] = ArrayRecords
-    # (p,) how each column is distributed within slices, by its meaning; empty where it is not declared.
-    kinds: tuple[Kind, ...] = ()
+    # How each column is distributed within slices, by its name and by its meaning; empty where it is not declared.
+    kinds_of_columns: Mapping[str, Kind] = field(default_factory=dict)
 
     @cached_property
     def bits(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -40,7 +41,7 @@ class SlicingData:
     client_names : of own data, the clients as the settings call them
     ids : (N,) str, what the records of own data are called, in their order; person : (N,) int, whose each is; both (0,)
         where nothing is known
-    kinds : of own data, (p,) how columns are distributed within slices; empty unless all are declared
+    kinds : of own data, how each column is distributed within slices, by its name; empty unless all are declared
     """
 
     key: int
@@ -63,7 +64,7 @@ class SlicingData:
     client_names: tuple[str, ...] = ()
     ids: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=str))
     person: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
-    kinds: tuple[Kind, ...] = ()
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
 
     @cached_property
     def public_slices(self) -> Slices:

@@ -46,10 +46,10 @@ class OwnSlicingSettings(OwnClients, SlicingCaseSettings):
             )
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """Kinds (p,) of the columns; empty unless all are declared, of categories none is."""
-        declared = tuple(Kind(because=column.because) for column in self.columns if column.kind is not None)
-        return declared if len(declared) == self.n_columns else ()
+    def kinds(self) -> dict[str, Kind]:
+        """Kinds of the columns by name; empty unless all are declared, of categories none is."""
+        declared = {column.name: Kind(because=column.because) for column in self.columns if column.kind is not None}
+        return declared if len(declared) == self.n_columns else {}
 
     def check_kinds(self, columns: Sequence[ColumnBlock]) -> None:
         """Raise a named error for a kind without a law within slices."""

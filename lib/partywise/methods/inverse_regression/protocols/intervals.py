@@ -154,10 +154,10 @@ def intervals_of(
     fitted = fit_of(question)
     if isinstance(fitted, Intervals):
         return fitted, None
-    bound = loss_bound(subspaces, fitted, basis)
+    intervals, bound = intervals_at(question, fitted), loss_bound(subspaces, fitted, basis)
     if d > 1:
-        return Intervals(reason=reason_of("later", TURNING.format(d))), bound
-    return intervals_at(question, fitted), bound
+        intervals = Intervals(reason=reason_of("later", TURNING.format(d)), record_law=intervals.record_law)
+    return intervals, bound
 
 
 def refusal(spec: SlicingSpec[SlicingExactOptions], basis: np.ndarray) -> str:
@@ -173,7 +173,7 @@ def refusal(spec: SlicingSpec[SlicingExactOptions], basis: np.ndarray) -> str:
         return reason_of("selection", ESTIMATED)
     if (settings.rows_per_user or 1) > 1:
         return reason_of("dependent records")
-    if not spec.public.kinds:
+    if not spec.public.kinds_of_columns:
         return reason_of("undeclared kinds", UNDECLARED)
     return "" if np.all(np.isfinite(basis)) else reason_of("not estimable")
 
