@@ -149,6 +149,15 @@ def test_counted_records_are_those_of_the_release():
     np.testing.assert_allclose(counted[:-1], counts.value[:-1])
 
 
+@pytest.mark.parametrize("high", range(1, 40))
+def test_a_response_at_an_end_of_its_range_is_inside(high):
+    """Half of Poisson responses may be 0: of a range from 0 to 12 rounding put all of these outside."""
+    public = MomentScale(float(np.hypot(1.4, 1.4)), 1, high / 2, high / 2)
+    counts = NoisyCounts(np.zeros(3), 1.0, np.ones((1, 2)), 4)
+    response = public.weight * (np.array([0.0, high, -1e-6, high + 1e-6]) - public.center)
+    assert counts.of_model(np.zeros((4, 1)), response, public)[:, -1].tolist() == [0.0, 0.0, 1.0, 1.0]
+
+
 def test_the_default_radius_is_the_quantile_of_a_normal_length():
     assert [round(default_radius(p), 2) for p in (1, 2, 5, 10)] == [2.97, 3.41, 4.24, 5.16]
 

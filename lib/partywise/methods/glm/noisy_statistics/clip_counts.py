@@ -68,7 +68,8 @@ class NoisyCounts:
         """
         lengths = np.column_stack([np.linalg.norm(z[:, columns], axis=1) for columns, _ in scale.clips])
         far = (lengths[:, :, None] > self.radii).reshape(len(z), -1)
-        outside_range = np.abs(response)[:, None] > scale.radius / 2
+        # An end of the range is inside, however its distance from the centre is rounded: 0 of a Poisson response.
+        outside_range = np.abs(response)[:, None] > scale.radius / 2 * (1 + 1e-9)
         return np.hstack([far, outside_range]).astype(float)[:, : len(self.value)]
 
 
