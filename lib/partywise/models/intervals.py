@@ -214,3 +214,4 @@ def interval_reason(estimate: object, options: object) -> str:
 # What nobody can check who has the release alone.
 CONDITION = f"valid if clipping took at most {100 * TOLERATED:g} % of any party's records and of their squares"
 NOT_COMPUTED = Intervals(reason=reason_of("not computed"))
+NOT_ASKED_FOR = Intervals(reason=reason_of("not asked for"))

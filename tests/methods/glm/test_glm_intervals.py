@@ -236,7 +236,7 @@ def test_the_estimator_has_them_and_says_why_others_have_none():
     assert "the declared kinds" in declared.summary() and declared.intervals_.models_clipping
     without = pw.VerticalGLM("gaussian", "moments", intervals="none", **given).fit(X, y, rng=1)
     assert without.conf_int() is None and "not asked for" in without.intervals_.reason
-    other = pw.VerticalGLM("gaussian", "noisy_newton", eta_start=1.0, **given).fit(X, y, rng=1)
+    other = pw.VerticalGLM("gaussian", "noisy_gradient", eta_start=1.0, **given).fit(X, y, rng=1)
     assert other.conf_int() is None and f"no intervals: {other.intervals_.reason}" in other.summary()
 
 
@@ -255,5 +255,5 @@ def test_kinds_that_are_none_are_refused(kinds, words):
     given = {"epsilon": 4.0, "location": 0.0, "scale": 1.0, "statistic": (-4.0, 6.0)}
     with pytest.raises(ValueError, match=words):
         pw.VerticalGLM("gaussian", "moments", kinds=kinds, **given).fit(X, y[:, 0], rng=1)
-    with pytest.raises(ValueError, match="protocol='moments' only"):
+    with pytest.raises(ValueError, match="protocol='moments' and 'noisy_newton' only"):
         pw.VerticalGLM("gaussian", kinds=kinds).fit(X, y[:, 0], rng=1)

@@ -75,9 +75,9 @@ class VerticalGLM(Results):
     eta_start : float, optional
         Linear predictor at which the steps of the three noisy protocols start.
     kinds : mapping of str to str or sequence, optional
-        How each column is distributed by its meaning, for intervals of ``moments``: ``"normal"``, ``("uniform", low,
-        high)``, ``("binary", low, high)`` or ``("lognormal", shift)``. Without them columns count as normal, and
-        intervals are withheld where more than 1 % of records are clipped.
+        How each column is distributed by its meaning, for intervals of ``moments`` and ``noisy_newton``: ``"normal"``,
+        ``("uniform", low, high)``, ``("binary", low, high)`` or ``("lognormal", shift)``. Without them columns count as
+        normal, and intervals are withheld where more than 1 % of records are clipped.
     formula : str, optional
         Right-hand side for the columns of a data frame, such as ``"age * smoker + C(region)"`` (extra ``formula``).
         Every term is of one party's columns; levels become names that all see. Refused in private protocols, for which
@@ -99,7 +99,8 @@ class VerticalGLM(Results):
     noise_errors_reason_ : str
         Why ``noise_errors_`` of a noisy fit is None; else empty.
     intervals_ : partywise.models.intervals.Intervals
-        Of ``moments``, over records and noise, of the coefficients of records before clipping; or why there are none.
+        Of ``moments`` and ``noisy_newton``, over records and noise, of the coefficients of records before clipping; or
+        why there are none.
     deviance_, null_deviance_, deviance_r2_, dispersion_ : float, or None
         As the protocol reports them; ``dispersion_`` is ``scale`` of statsmodels, which is an argument here.
     status_ : str
@@ -342,8 +343,10 @@ class VerticalGLM(Results):
         """Return the declared kinds of all columns; ValueError for names that are not all columns."""
         if self.kinds is None:
             return ()
-        if self.protocol != "moments":
-            raise ValueError(f"kinds={self.kinds!r} is read by protocol='moments' only: leave it out.")
+        if not hasattr(self._options(), "intervals"):
+            raise ValueError(
+                f"kinds={self.kinds!r} is read by protocol='moments' and 'noisy_newton' only: leave it out."
+            )
         if set(self.kinds) != set(names):
             raise ValueError(f"kinds names {sorted(self.kinds)}: give one of each column, {sorted(names)}.")
         return tuple(Kind.of_text(name, self.kinds[name], DECLARED) for name in names)

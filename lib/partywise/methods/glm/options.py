@@ -34,6 +34,7 @@ Covariance = Literal["nonrobust", "HC0", "HC1"]
 Clip = Literal["record", "residual"]
 Iterate = Literal["last", "mean"]
 RadiusRule = Literal["chi", "small"]
+IntervalRule = Literal["minimum_distance", "none"]
 CountShare = Annotated[float, Range(0, 1, "[)")]
 
 
@@ -196,7 +197,7 @@ class GlmMomentsOptions(PenalisedOptions):
     key_size: KeySize = 2048
     count_clipped: CountShare = 0.04
     radius_rule: RadiusRule = "chi"
-    intervals: Literal["minimum_distance", "none"] = "minimum_distance"
+    intervals: IntervalRule = "minimum_distance"
 
     uses_epsilon = True
 
@@ -222,7 +223,7 @@ class NoisyNewtonOptions(AlignmentOptions):
     bound : C of ``record`` or the bound of r of ``residual``; None for the family's
     iterate : what is answered, the ``mean`` of the iterates from half of the steps on, or the ``last``; None for the
         mean of Gaussian and inverse Gaussian responses, else the last
-    count_clipped, radius_rule : as of `GlmMomentsOptions`; ``share`` is of what the counts leave
+    count_clipped, radius_rule, intervals : as of `GlmMomentsOptions`; ``share`` is of what the counts leave
     """
 
     steps: Count | None = None
@@ -232,9 +233,9 @@ class NoisyNewtonOptions(AlignmentOptions):
     iterate: Iterate | None = None
     count_clipped: CountShare = 0.04
     radius_rule: RadiusRule = "chi"
+    intervals: IntervalRule = "minimum_distance"
 
     uses_epsilon = True
-    no_interval = "later"
 
 
 @final

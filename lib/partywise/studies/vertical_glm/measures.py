@@ -137,10 +137,11 @@ class GlmExamples(ExampleFits):
         "coefficients on the scale of the given columns, the intercept first", "coefficient"
     )
     interval_centres: np.ndarray | None = example(
-        "middles of the intervals: the coefficients, of noisy moments without their shrinkage", "coefficient"
+        "middles of the intervals; the coefficients where they are the middles, or where there are no intervals",
+        "coefficient",
     )
     coefficient_errors: np.ndarray | None = example(
-        "standard errors as the protocol reports them, of noisy moments over records and noise", "coefficient"
+        "standard errors as the protocol reports them, of noisy sums over records and noise", "coefficient"
     )
     pooled_coefficients: np.ndarray | None = example("coefficients of the pooled fit", "coefficient")
     pooled_errors: np.ndarray | None = example("standard errors of the pooled fit", "coefficient")

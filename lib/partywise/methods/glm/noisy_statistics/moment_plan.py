@@ -22,7 +22,7 @@ from ....privacy.statistics.whole import Whole, gram_squares, whole
 from ..model import GlmFacts
 from .clip_counts import CountPlan, with_counts
 from .moments import MomentScale
-from .scaling import facts_of, radius_of, scaled_kinds, split_budget, statistic_range, total_radius
+from .scaling import facts_of, radius_of, record_scale, split_budget, total_radius
 
 RELEASE = "second moments"
 BOUND = "sqrt(2) r^2 / n of the mean of v v', v of length r at most, in whole steps"
@@ -62,7 +62,6 @@ class MomentPlan:
         radii, total = [radius_of(public, party) for party in parties], total_radius(public, parties)
         numbers = tuple(float(radius.value) for radius in radii)
         step = max(*numbers, float(total.value) / 2) / LARGEST
-        ends = statistic_range(public)
         shares = with_counts((1.0,), run.spec.options.count_clipped, public, parties)
         mu, *counts = split_budget(run.epsilon, run.spec.study.delta, shares, records_together(run.spec))
         return cls(
@@ -72,15 +71,7 @@ class MomentPlan:
             groups=tuple(party.columns for party in parties),
             active=[party.name for party in parties].index(active.name),
             radii=numbers,
-            scale=MomentScale(
-                float(total.value),
-                len(public.names),
-                *ends,
-                step=step,
-                blocks=tuple((party.columns, radius) for party, radius in zip(parties, numbers, strict=True)),
-                kinds=scaled_kinds(public),
-                records_per_person=public.records_per_person,
-            ),
+            scale=record_scale(public, parties, step),
             mu=mu,
             delta=run.spec.study.delta,
             parents=parents_of(*radii, public.statistic),

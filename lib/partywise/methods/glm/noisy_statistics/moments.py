@@ -18,7 +18,7 @@ import numpy as np
 from ....models.kinds import Kind
 from ....models.simulation.base import ReleasedSum, Sample, noise_deviation
 from ....privacy.ledger.event import Event
-from ....privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_triangle, to_vector
+from ....privacy.statistics.isometry import nearest_semidefinite, outer_vectors, to_matrix, to_triangle, to_vector
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class MomentScale:
     """Public facts of the records besides their number.
 
     radius : S, length of the scaled columns of a record; columns : p
-    center, half_width : t_0 and B of the response statistic
+    center, half_width : t_0 and B of the response statistic; B is infinite where it has no public range
     step : of columns that are whole numbers of steps, in which the constant is whole as well; else 0
     blocks : columns of each party and the radius that its records are clipped to; empty where one has all columns
     kinds : (p,) distributions of the scaled columns, as they were declared; None of a column, or empty, where not
@@ -78,16 +78,18 @@ class MomentScale:
 
         z : (m, p) scaled columns; response : (m,) s (t - t_0)
         """
-        v = np.column_stack([z, np.clip(response, -self.radius / 2, self.radius / 2)])
+        v = np.column_stack([self.clip_columns(z), np.clip(response, -self.radius / 2, self.radius / 2)])
+        return np.hstack([outer_vectors(v), np.sqrt(2) * self.constant * v])
+
+    def clip_columns(self, z: np.ndarray) -> np.ndarray:
+        """Return scaled columns (m, p), those of each block shrunk together to its radius."""
+        shrunk = np.empty_like(z)
         for columns, radius in self.clips:
-            block = v[:, columns]
+            block = z[:, columns]
             lengths = np.sqrt(np.einsum("ij,ij->i", block, block))
-            v[:, columns] = (
-                block * np.divide(radius, lengths, out=np.ones_like(lengths), where=lengths > radius)[:, None]
-            )
-        rows, others = np.triu_indices(v.shape[1], 1)
-        root = np.sqrt(2)
-        return np.hstack([v**2, root * v[:, rows] * v[:, others], root * self.constant * v])
+            shrink = np.divide(radius, lengths, out=np.ones_like(lengths), where=lengths > radius)
+            shrunk[:, columns] = block * shrink[:, None]
+        return shrunk
 
     def beyond(self, z: np.ndarray) -> np.ndarray:
         """(m, K) whether scaled columns (m, p) of a record are longer than the radius of each block."""

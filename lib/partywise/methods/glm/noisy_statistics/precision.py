@@ -130,7 +130,8 @@ class RegressionModel(CheckedFields):
         """Return the precision of a fit of the law of records, with the noise of an estimate on made-up ones."""
         released = cast(GlmEstimate, estimate)
         assert released.moments is not None
-        question = moment_question(released.moments, released.clip_counts, self.family, tuple(self.kinds))
+        # A plan asks how far noise hides columns, never for the sentence, which alone reads delta.
+        question = moment_question(released.moments, released.clip_counts, self.family, tuple(self.kinds), np.nan)
         parameters = law_parameters(self._parameters, released.moments.public, self.family)
         planned = self._planned_law.errors(question, parameters, is_rough)
         places = self._places(targets)

@@ -30,6 +30,7 @@ from ....privacy.statistics.geometry import lengths
 from ..model import GlmFacts
 from ..options import RadiusRule
 from ..records import response_of
+from .moments import MomentScale
 
 # Share of independent normal records of unit variance that the default radius leaves as they are.
 KEPT = 0.997
@@ -164,6 +165,19 @@ def unscale_coefficients(beta: np.ndarray, public: GlmFacts) -> np.ndarray:
     """Coefficients (1 + p,), the intercept first, of the columns as they were given, from those of scaled columns."""
     slopes = beta[1:] / constant(public, "scale")
     return np.concatenate([[beta[0] - slopes @ constant(public, "location")], slopes])
+
+
+def record_scale(public: GlmFacts, parties: Sequence[Participant], step: float = 0.0) -> MomentScale:
+    """Return the public facts of scaled records; ``step`` is that of columns in whole steps, 0 of other ones."""
+    return MomentScale(
+        float(total_radius(public, parties).value),
+        len(public.names),
+        *((0.0, math.inf) if public.statistic is None else statistic_range(public)),
+        step=step,
+        blocks=tuple((party.columns, float(radius_of(public, party).value)) for party in parties),
+        kinds=scaled_kinds(public),
+        records_per_person=public.records_per_person,
+    )
 
 
 def scaled_kinds(public: GlmFacts) -> tuple[Kind | None, ...]:

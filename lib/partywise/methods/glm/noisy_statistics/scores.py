@@ -9,6 +9,7 @@ look at the data: see `ScoreClip` and `mean_weight`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp, isqrt, sqrt
 
@@ -16,10 +17,13 @@ import numpy as np
 
 from ....models.families import FAMILIES
 from ....models.family_facts import FACTS
+from ....models.simulation.base import ReleasedSum, Sample
 from ....privacy.accounted_values import AccountedValue, Public
+from ....privacy.ledger.event import Event
+from ....privacy.rounding import bounded_entries
 from ....privacy.statistics.bounded import SensitivityCertificate
 from ....privacy.statistics.clips import BallClip, ClipResult
-from ....privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_triangle
+from ....privacy.statistics.isometry import nearest_semidefinite, outer_vectors, to_matrix, to_triangle
 from ....privacy.statistics.whole import Whole, gram_squares, step_bits, whole
 from ..model import GlmFacts
 from .scaling import constant, statistic_range
@@ -36,12 +40,22 @@ class ScoreClip(BallClip):
 
     def of_scores(self, x: np.ndarray, r: np.ndarray) -> ClipResult:
         """x r (n, 1 + p) of records and the scores (n,) of their responses, clipped, in whole steps."""
-        # Means overflow at coefficients far off, and infinity times 0 counts as 0.
-        with np.errstate(over="ignore", invalid="ignore"):
-            terms = x * np.clip(r, -self.residual, self.residual)[:, None]
-        steps = self.steps(terms, step_bits(len(x)))
+        steps = self.steps(self._terms(x, r), step_bits(len(x)))
         # A score whose residual was clipped is no longer than C: it counts as well.
         return replace(steps, number=max(steps.number, int(np.count_nonzero(~(np.abs(r) <= self.residual)))))
+
+    def of_model(self, x: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """x r (m, 1 + p) of drawn records, clipped: in floats, without rounding to steps."""
+        return self.of(self._terms(x, r)).records
+
+    def residual_size(self, entries: int) -> float:
+        """Return the size of r from which records of so many entries of size 1 are clipped."""
+        return min(self.residual, self.size / sqrt(entries))
+
+    def _terms(self, x: np.ndarray, r: np.ndarray) -> np.ndarray:
+        # Means overflow at coefficients far off, and infinity times 0 counts as 0.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bounded_entries(x * np.clip(r, -self.residual, self.residual)[:, None])
 
 
 def mean_weight(public: GlmFacts) -> float:
@@ -149,6 +163,34 @@ def constant_entry(radius: AccountedValue, p: int, n: int) -> float:
     """c, the constant next to the scaled columns of every record in `second_moments`: about S / sqrt(p)."""
     bits = step_bits(n)
     return _constant_steps(p, bits) * BallClip(radius).step(bits)
+
+
+@dataclass(frozen=True)
+class NoisyScores:
+    """Released second moments of scaled columns and T mean scores of the same n records.
+
+    values : isometric vector of `second_moments`, then a score (1 + p,) at each of the coefficients
+    events, units : rows of these releases, and the size of a step of their entries
+    at : (T, 1 + p) coefficients of scaled columns, from earlier releases, that each score was computed at
+    clip : of scores; constant : c of `constant_entry`
+    """
+
+    values: tuple[np.ndarray, ...]
+    events: tuple[Event, ...]
+    units: tuple[np.ndarray, ...]
+    at: np.ndarray
+    clip: ScoreClip
+    constant: float
+    n: int
+
+    def moments_of(self, z: np.ndarray) -> np.ndarray:
+        """(m, d) what each record (m, p) of clipped columns adds to the moments, in floats."""
+        return outer_vectors(with_constant(z, self.constant))[:, 1:]
+
+    def sums(self, of_records: Sequence[Callable[[Sample], np.ndarray]]) -> list[ReleasedSum]:
+        """Return the releases as sums over records; each of_records gives what drawn records add to one of them."""
+        releases = zip(self.values, self.events, self.units, of_records, strict=True)
+        return [ReleasedSum.from_release(value, (event,), units, f, self.n) for value, event, units, f in releases]
 
 
 @dataclass(frozen=True)

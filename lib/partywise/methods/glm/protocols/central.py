@@ -27,13 +27,15 @@ from ....federation.parties import Party
 from ....federation.places import PerPlace
 from ....federation.roles import ANALYST, records_together, roles
 from ....federation.run import Run
+from ....models.intervals import NOT_COMPUTED, Intervals
 from ....privacy.accounted_values import AccountedValue, Public, parents_of
 from ....privacy.ledger.event import Event
 from ....privacy.mechanisms.integer import MECHANISM, IntegerGaussian
 from ....privacy.mechanisms.release import Release, announcement
 from ....privacy.statistics.bounded import SensitivityCertificate
+from ....privacy.statistics.whole import Whole
 from ..model import GlmEstimate, GlmFacts
-from ..noisy_statistics.clip_counts import CountPlan, NoisyCounts
+from ..noisy_statistics.clip_counts import NoisyCounts
 from ..noisy_statistics.scaling import (
     check_columns,
     check_eta_start,
@@ -49,7 +51,7 @@ from ..noisy_statistics.scaling import (
 )
 from ..noisy_statistics.scores import ScoreClip, clip_of, mean_score, whole_score
 from ..options import GlmNoisyGradientOptions, NoisyNewtonOptions
-from .scoring import held_parts, released_counts, with_records
+from .scoring import held_parts, with_records
 
 ScoreOptions = NoisyNewtonOptions | GlmNoisyGradientOptions
 Options = TypeVar("Options", bound=ScoreOptions, covariant=True)
@@ -89,6 +91,11 @@ class CentralPlan(Generic[Options]):
         return len(self.public.names)
 
     @property
+    def score(self) -> Whole:
+        """Public facts of a mean score before it is computed."""
+        return whole_score(np.zeros(1 + self.p), self.clip, self.n)
+
+    @property
     def start(self) -> np.ndarray:
         """(1 + p,) the public start: no slope."""
         return np.concatenate([[float(constant(self.public, "eta_start"))], np.zeros(self.p)])
@@ -122,7 +129,7 @@ def make_plan(run: Run, n: int, shares: Sequence[float]) -> CentralPlan[Options]
 
 def announced_scores(plan: CentralPlan[ScoreOptions], mus: Sequence[float]) -> tuple[Event, ...]:
     """Return the cost of the mean scores of all steps; the columns leave every party once, for all of them."""
-    certificate = whole_score(np.zeros(1 + plan.p), plan.clip, plan.n).certificate
+    certificate = plan.score.certificate
     parents = parents_of(plan.clip.radius, plan.public.eta_start)
     return tuple(announced_noise(certificate, mu, f"score {step}", parents) for step, mu in enumerate(mus))
 
@@ -209,13 +216,18 @@ def server_back(answer: np.ndarray, made_of: Sequence[AccountedValue], columns: 
 
 
 def server_estimate(
-    answer: np.ndarray, plan: CentralPlan[ScoreOptions], steps: int, counts: NoisyCounts | None
+    answer: np.ndarray,
+    plan: CentralPlan[ScoreOptions],
+    steps: int,
+    counts: NoisyCounts | None = None,
+    intervals: Intervals = NOT_COMPUTED,
 ) -> GlmEstimate:
     """The estimate; only the aggregator sees a record, and nothing is opened."""
     return GlmEstimate(
         answer,
         epsilon_claimed=plan.epsilon,
         noise_errors_reason=CURVATURE if np.isfinite(plan.epsilon) else "",
+        intervals=intervals,
         iterations=steps,
         clip_counts=counts,
         numbers={"openings": 0, "record_openings": 0, "secure_products": 0},
@@ -268,13 +280,10 @@ def return_coefficients(
     plan: CentralPlan[ScoreOptions],
     trail: Trail,
     names: Sequence[str],
-    rows: PerPlace[np.ndarray],
-    shares: Sequence[float],
-    count_plan: CountPlan | None = None,
-) -> GlmEstimate:
-    """The coefficients go back to their parties; they cost nothing beyond the releases of these names.
+) -> tuple[np.ndarray, PerPlace[GlmEstimate]]:
+    """Return the coefficients, and the parts of the parties, to which they go back.
 
-    shares : at the aggregator, of clipped scores by step; count_plan : of counts of clipped records
+    They cost nothing beyond the releases of these names.
     """
     answer = run.at(ANALYST, server_answer, trail, plan)
     made_of = run.received(ANALYST, *names)
@@ -282,9 +291,18 @@ def return_coefficients(
         p.name: run.send(ANALYST, p, "coefficients", server_back, answer, made_of, p.columns, p.role == "active")
         for p in run.parties
     }
-    steps = sum(name.startswith("score") for name in names)
-    counts = released_counts(run, rows, count_plan, (ANALYST,))
-    estimate = run.at(ANALYST, server_estimate, answer, plan, steps, counts)
+    return answer, held_parts(run, sent)
+
+
+def assemble(
+    run: Run,
+    plan: CentralPlan[ScoreOptions],
+    estimate: GlmEstimate,
+    parts: PerPlace[GlmEstimate],
+    rows: PerPlace[np.ndarray],
+    shares: Sequence[float],
+) -> GlmEstimate:
+    """Return the estimate with its parts and what was clipped; ``shares``: of scores, by step, at the aggregator."""
     positions = None if plan.public.aligned else rows
     clipped = run.each(run.parties, local_clipped, rows, plan.public)
-    return run.assemble(with_records, estimate, positions, clipped, shares, parts=held_parts(run, sent))
+    return run.assemble(with_records, estimate, positions, clipped, shares, parts=parts)

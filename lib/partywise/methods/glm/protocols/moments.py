@@ -48,7 +48,7 @@ from ....federation.parties import Party, lost_squares
 from ....federation.places import PerPlace, Place, per_place
 from ....federation.roles import ANALYST, roles
 from ....federation.run import Run
-from ....models.intervals import Intervals, reason_of
+from ....models.intervals import NOT_ASKED_FOR
 from ....privacy.mechanisms.release import Release
 from ....privacy.secure.fixed_point import whole_records
 from ..model import GlmEstimate
@@ -112,22 +112,15 @@ def estimate_from(
         epsilon_claimed=epsilon,
         noise_errors=errors,
         noise_errors_reason=reason,
-        intervals=wanted_intervals(moments, counts, plan, options),
+        intervals=NOT_ASKED_FOR
+        if options.intervals == "none"
+        else intervals_of(moments, counts, plan.public.family, plan.public.names, plan.delta),
         correlation=moments.correlation,
         moments=moments,
         clip_counts=counts,
         numbers=numbers,
     )
     return penalise(estimate, plan.public.family, plan.n, options, plan.public.names)
-
-
-def wanted_intervals(
-    moments: NoisyMoments, counts: NoisyCounts | None, plan: MomentPlan, options: GlmMomentsOptions
-) -> Intervals:
-    """Return the intervals, unless the options leave them out."""
-    if options.intervals == "none":
-        return Intervals(reason=reason_of("not asked for"))
-    return intervals_of(moments, counts, plan.public.family, plan.public.names, plan.delta)
 
 
 def noisy_products(run: Run, columns: PerPlace[np.ndarray], plan: MomentPlan) -> Sequence[Release]:

@@ -21,12 +21,14 @@ from .central import (
     CentralPlan,
     Trail,
     announced_scores,
+    assemble,
     check_private,
     make_plan,
     only,
     records_in,
     released_score,
     return_coefficients,
+    server_estimate,
     server_started,
 )
 
@@ -52,4 +54,6 @@ def fit(run: Run) -> GlmEstimate:
         clipped.append(share)
         trail = run.at(ANALYST, server_step, trail, score, plan)
         names.append(f"score {step}")
-    return return_coefficients(run, plan, trail, tuple(names), rows, clipped)
+    answer, parts = return_coefficients(run, plan, trail, names)
+    estimate = run.at(ANALYST, server_estimate, answer, plan, steps)
+    return assemble(run, plan, estimate, parts, rows, clipped)

@@ -25,17 +25,23 @@ from ....alignment.rows import common_rows
 from ....federation.exchanges.secure_sum import AGGREGATOR, sums_of_shares
 from ....federation.roles import ANALYST
 from ....federation.run import Run
+from ....models.intervals import NOT_ASKED_FOR, Intervals
 from ....privacy.ledger.event import Event
 from ....privacy.mechanisms.integer import IntegerGaussian
 from ....privacy.mechanisms.release import Release, Terms, noise_scale
 from ..model import GlmEstimate
-from ..noisy_statistics.clip_counts import CountPlan, with_counts
+from ..noisy_statistics.clip_counts import CountPlan, NoisyCounts, with_counts
+from ..noisy_statistics.intervals import RecordLaw, intervals_of_scores
+from ..noisy_statistics.moments import MomentScale
+from ..noisy_statistics.scaling import constant, record_scale
 from ..noisy_statistics.scores import (
     Matrix,
+    NoisyScores,
     constant_entry,
     mean_weight,
     moments_certificate,
     second_moments,
+    whole_moments,
 )
 from ..options import NoisyNewtonOptions
 from .central import (
@@ -43,6 +49,7 @@ from .central import (
     Trail,
     announced_noise,
     announced_scores,
+    assemble,
     check_private,
     make_plan,
     only,
@@ -50,8 +57,10 @@ from .central import (
     records_in,
     released_score,
     return_coefficients,
+    server_estimate,
     server_started,
 )
+from .scoring import released_counts
 
 LARGE = 20_000
 SECOND = "second moments"
@@ -95,6 +104,34 @@ def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], matrix: 
     return (*trail, trail[-1] + matrix.step(only(released)))
 
 
+def server_intervals(
+    matrix: Matrix,
+    second: Sequence[Sequence[np.ndarray]],
+    scores: Sequence[Sequence[Sequence[np.ndarray]]],
+    trail: Trail,
+    counts: NoisyCounts | None,
+    scale: MomentScale,
+    plan: CentralPlan[NoisyNewtonOptions],
+    delta: float,
+) -> Intervals:
+    """Return intervals of the coefficients, from all that was released at a delta."""
+    if plan.options.intervals == "none":
+        return NOT_ASKED_FOR
+    public, moments = plan.public, only(second)
+    noisy = NoisyScores(
+        (moments, *map(only, scores)),
+        (announced_second(plan), *announced_scores(plan, plan.mu[1 : 1 + len(scores)])),
+        (whole_moments(np.zeros(len(moments)), plan.radius, plan.p, plan.n).units, *[plan.score.units] * len(scores)),
+        np.array(trail[:-1]),
+        plan.clip,
+        matrix.constant,
+        plan.n,
+    )
+    location, spread = constant(public, "location"), constant(public, "scale")
+    law = RecordLaw(scale, location, spread, public.family, public.names, delta)
+    return intervals_of_scores(noisy, matrix, trail[-1], counts, law)
+
+
 def fit(run: Run) -> GlmEstimate:
     """Release the second moments, then a score at every iterate; the coefficients go back to their parties."""
     check_private(run)
@@ -108,12 +145,17 @@ def fit(run: Run) -> GlmEstimate:
     columns = records_in(run, rows)
     second = sums_of_shares(run, columns, ANALYST, (SECOND,), noisy_second, plan, run.rng_for)
     matrix = run.at(ANALYST, server_matrix, second, plan)
-    trail, names, clipped = run.at(ANALYST, server_started, plan), [SECOND], []
+    trail, names, scores, clipped = run.at(ANALYST, server_started, plan), [SECOND], [], []
     for step in range(steps):
         score, share = released_score(run, columns, plan, trail, step, plan.mu[1 + step], tuple(names))
+        scores.append(score)
         clipped.append(share)
         trail = run.at(ANALYST, server_step, trail, score, matrix)
         names.append(f"score {step}")
-    return return_coefficients(
-        run, plan, trail, tuple(names), rows, clipped, CountPlan.of(run, n, plan.mu[1 + steps :])
-    )
+    answer, parts = return_coefficients(run, plan, trail, names)
+    counts = released_counts(run, rows, CountPlan.of(run, n, plan.mu[1 + steps :]), (ANALYST,))
+    scale = record_scale(plan.public, run.parties)
+    delta = run.spec.study.delta
+    intervals = run.at(ANALYST, server_intervals, matrix, second, scores, trail, counts, scale, plan, delta)
+    estimate = run.at(ANALYST, server_estimate, answer, plan, steps, counts, intervals)
+    return assemble(run, plan, estimate, parts, rows, clipped)
