@@ -41,12 +41,12 @@ pytestmark = pytest.mark.statistical
 
 EPSILONS = (1, 2, 4, 8)
 DRAWS = 40
-NEWTON = noisy_newton.fit, NoisyNewtonOptions()
+NEWTON = noisy_newton.fit, NoisyNewtonOptions(intervals="none")
 SLOW = noisy_gradient.fit, GlmNoisyGradientOptions(rate=0.15)
 FAST = noisy_gradient.fit, GlmNoisyGradientOptions(rate=0.4)
 PREDICTOR = noisy_predictor.fit, NoisyPredictorOptions(cipher="sized")
 EXACT = noisy_predictor.fit, NoisyPredictorOptions(own="exact", cipher="sized")
-MOMENTS = moments.fit, GlmMomentsOptions(dealer="dealer")
+MOMENTS = moments.fit, GlmMomentsOptions(dealer="dealer", intervals="none")
 NAMES = {
     NEWTON: "newton",
     SLOW: "gradient .15",
