@@ -389,6 +389,21 @@ def test_the_report_of_the_cohort_has_78_numbers_and_names_each_once():
     assert len(report_tests(released)) == 10
 
 
+@pytest.mark.parametrize("records", [1, 5, 100])
+@pytest.mark.parametrize("epsilon", [0.01, 50.0, math.inf])
+@pytest.mark.parametrize("inference", [SAMPLE, Inference("cohort", together=True), WALD])
+def test_few_records_and_much_noise_give_numbers_in_their_intervals_or_reasons(records, epsilon, inference):
+    sd = 0.0 if epsilon == math.inf else shared_deviation(COHORT, max(records, 2), epsilon)
+    for draw in range(3):
+        released = release(COHORT, draw_cohort(records, stream(draw, "few")), records, sd, "few", draw)
+        for answer in report(released, inference):
+            if answer.determined:
+                assert answer.lower <= answer.estimate <= answer.upper, answer
+            else:
+                assert answer.estimate is None and answer.reason
+        assert all(test.reason or 0 <= test.p_value <= 1 for test in report_tests(released))
+
+
 def test_an_option_of_inference_is_checked():
     with pytest.raises(ValueError, match="target is 'sample': it must be one of population, cohort"):
         Inference("sample")

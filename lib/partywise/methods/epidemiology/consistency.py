@@ -9,7 +9,7 @@ This is post-processing and costs no privacy.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import combinations
 from math import prod, sqrt
@@ -138,9 +138,9 @@ def consistent_tables(
     """
     layout = contributions.layout
     records = None if layout.subset else records
-    scales = 1 / np.asarray(contributions.weights, dtype=float)
-    variances = (np.asarray(sd, dtype=float) * scales) ** 2
-    parts = [part * scale for part, scale in zip(layout.split(np.asarray(steps, dtype=float)), scales, strict=True)]
+    weights = np.asarray(contributions.weights, dtype=float)
+    variances = (np.asarray(sd, dtype=float) / weights) ** 2
+    parts = [part / weight for part, weight in zip(layout.split(np.asarray(steps, dtype=float)), weights, strict=True)]
     first = len(layout.tables)
     noisy = {
         table: (part, float(variance))
@@ -154,12 +154,17 @@ def consistent_tables(
             known[(PARTY,)] = sizes - sizes.mean()
     pooled = _pooled_components(noisy, known)
     tables = {tuple(sorted(table.names)): _counts(table, pooled, records) for table in layout.tables}
+    if not variances.any():
+        # Tables without noise agree as they are, and stay whole.
+        tables = {
+            names: replace(counts, values=part) for (names, counts), part in zip(tables.items(), parts, strict=False)
+        }
     moments = {}
     for item, part, variance in zip(layout.moments, parts[first:], variances[first:], strict=True):
         squares = part[1] if item.squares else None
         moments[item.column] = MomentSums(sqrt(2) * part[0], 2 * float(variance), squares, float(variance))
-    weights = sum((weight * float(contributions.step)) ** 2 for weight in contributions.weights)
-    return ReleasedTables(layout, tables, moments, records, weights, excess)
+    step_squares = float(((weights * float(contributions.step)) ** 2).sum())
+    return ReleasedTables(layout, tables, moments, records, step_squares, excess)
 
 
 def _subsets(names: Sequence[str]) -> list[Subset]:

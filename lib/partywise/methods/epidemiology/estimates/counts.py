@@ -6,7 +6,16 @@ import numpy as np
 
 from ..consistency import Counts, ReleasedTables
 from ..layout import Variable
-from .inference import REMEDY, Answer, Cells, Inference, quadratic_interval, scaled_answer, undetermined_answer
+from .inference import (
+    REMEDY,
+    Answer,
+    Cells,
+    Inference,
+    interval_answer,
+    quadratic_interval,
+    scaled_answer,
+    undetermined_answer,
+)
 
 
 def proportion(name: str, cells: Cells, part: np.ndarray, whole: np.ndarray, inference: Inference) -> Answer:
@@ -34,8 +43,8 @@ def proportion(name: str, cells: Cells, part: np.ndarray, whole: np.ndarray, inf
     noise_share = noise / variance if variance > 0 else 0.0
     z = inference.reach(cells.kurtosis(part - share * whole), noise_share) ** 2
     zn = z * size if inference.sampling else 0.0
-    lower, upper = quadratic_interval(size**2 + zn - z * s_nn, a * size + zn / 2 - z * s_an, a**2 - z * s_aa, 0.0, 1.0)
-    return Answer(name, share, lower, upper, inference.target, noise_share)
+    ends = quadratic_interval(size**2 + zn - z * s_nn, a * size + zn / 2 - z * s_an, a**2 - z * s_aa, 0.0, 1.0)
+    return interval_answer(name, share, ends, inference, noise_share)
 
 
 def level_proportions(released: ReleasedTables, name: str, inference: Inference) -> list[Answer]:

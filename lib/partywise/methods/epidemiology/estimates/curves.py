@@ -20,6 +20,7 @@ from .inference import (
     Cells,
     Inference,
     delta_answers,
+    interval_answer,
     known_cells,
     quadratic_interval,
     scaled_answer,
@@ -109,7 +110,7 @@ def _quantile(
             reason = f"the band {variable.levels[band]} holds many records: the interval has its ends"
     if variable.whole:
         lower, estimate, upper = (float(np.floor(value + 1e-9)) for value in (lower, estimate, upper))
-    return Answer(name, estimate, lower, upper, inference.target, share, True, reason)
+    return interval_answer(name, estimate, (lower, upper), inference, share, reason)
 
 
 def _crossing(points: np.ndarray, values: np.ndarray, level: float, *, first: bool) -> float:
@@ -311,7 +312,7 @@ def _rate(name: str, parts: _RateParts, inference: Inference) -> Answer:
         return undetermined_answer(name, inference, f"noise hides the person-time: {REMEDY}")
     z, events = inference.factor**2, max(parts.events, 0.0)
     sampling = z * parts.time if inference.sampling else 0.0
-    lower, upper = quadratic_interval(
+    ends = quadratic_interval(
         parts.time**2 - z * parts.time_noise,
         events * parts.time + sampling / 2 - z * parts.both_noise,
         events**2 - z * parts.events_noise,
@@ -321,7 +322,7 @@ def _rate(name: str, parts: _RateParts, inference: Inference) -> Answer:
     rate = events / parts.time
     noise = max(parts.events_noise - 2 * rate * parts.both_noise + rate**2 * parts.time_noise, 0.0)
     total = noise + events * inference.sampling
-    return Answer(name, rate, lower, upper, inference.target, noise / total if total else 0.0)
+    return interval_answer(name, rate, ends, inference, noise / total if total else 0.0)
 
 
 def _rate_ratio(name: str, unexposed: _RateParts, exposed: _RateParts, inference: Inference) -> Answer:

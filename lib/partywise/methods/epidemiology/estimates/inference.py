@@ -98,6 +98,14 @@ def undetermined_answer(name: str, inference: Inference, reason: str) -> Answer:
     return Answer(name, None, None, None, inference.target, None, False, reason)
 
 
+def interval_answer(
+    name: str, estimate: float, ends: tuple[float, float], inference: Inference, share: float, reason: str = ""
+) -> Answer:
+    """Answer with an interval, which holds its estimate also where rounding of floats is all its width."""
+    lower, upper = min(ends[0], estimate), max(ends[1], estimate)
+    return Answer(name, estimate, lower, upper, inference.target, share, True, reason)
+
+
 @dataclass(frozen=True, eq=False)
 class Cells:
     """Some cells of a table, such as those of known levels.
@@ -164,6 +172,7 @@ def sidak_factor(numbers: int) -> float:
     return float(ndtri((1 + 0.95 ** (1 / numbers)) / 2))
 
 
+@np.errstate(invalid="ignore")
 def joint_inference(gradients: np.ndarray, cells: Cells, inference: Inference) -> Inference:
     """Inference whose factor holds for all numbers with these gradients (m, c) by the cells together, if it should."""
     if not inference.together or len(gradients) < 2:
@@ -181,6 +190,8 @@ def joint_inference(gradients: np.ndarray, cells: Cells, inference: Inference) -
     return replace(inference, factor=simultaneous_factor(correlation), together=False)
 
 
+# Cells of which a function has no value give numbers that are not finite, and those are not determined.
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def delta_answers(
     names: Sequence[str],
     function: Callable[[np.ndarray], np.ndarray],
@@ -196,8 +207,7 @@ def delta_answers(
     scales : (m,) on which intervals are normal
     sampling : (m,) sampling variances on the scales, in place of the multinomial ones
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        estimates, gradients = function(cells.flat), complex_step(function, cells.flat)
+    estimates, gradients = function(cells.flat), complex_step(function, cells.flat)
     inference = joint_inference(gradients, cells, inference)
     return [
         scaled_answer(
@@ -230,7 +240,7 @@ def scaled_answer(
     scaled_sampling : sampling variance on the scale itself, in place of ``sampling``
     """
     inside = {"identity": isfinite(estimate), "log": 0 < estimate < inf, "logit": 0 < estimate < 1}[scale]
-    if not inside:
+    if not (inside and isfinite(noise + sampling)):
         return undetermined_answer(name, inference, f"the estimate {estimate:.4g} lies outside of its range: {REMEDY}")
     slope = 1.0 if scale == "identity" else 1 / estimate if scale == "log" else 1 / (estimate * (1 - estimate))
     noise_part = max(noise, 0.0) * slope**2
@@ -245,7 +255,7 @@ def scaled_answer(
     else:
         centre = float(logit(estimate))
         ends = (float(expit(centre - reach)), float(expit(centre + reach)))
-    return Answer(name, estimate, *ends, inference.target, share)
+    return interval_answer(name, estimate, ends, inference, share)
 
 
 def _exponential(value: float) -> float:
@@ -256,7 +266,8 @@ def _exponential(value: float) -> float:
 def quadratic_interval(a: float, b: float, c: float, low: float, high: float) -> tuple[float, float]:
     """Interval of a x^2 - 2 b x + c <= 0, cut to [low, high]; the whole range if it does not have two ends."""
     discriminant = b * b - a * c
-    if not (a > 0 and discriminant >= 0):
+    # Of an interval without width it is 0 up to rounding.
+    if not (a > 0 and discriminant >= -1e-12 * b * b):
         return low, high
-    root = sqrt(discriminant)
+    root = sqrt(max(discriminant, 0.0))
     return min(max((b - root) / a, low), high), min(max((b + root) / a, low), high)

@@ -16,6 +16,7 @@ from .inference import (
     REMEDY,
     Answer,
     Inference,
+    interval_answer,
     known_cells,
     quadratic_interval,
     scaled_answer,
@@ -144,8 +145,8 @@ def _mean(name: str, moments: GroupMoments, group: int, item: Moments, inference
     )
     share = noise / (noise + sampling) if noise + sampling > 0 else 0.0
     reason = "" if moments.has_squares else "without squares the interval counts the largest variance"
-    estimate, low, high = (item.centre + item.half * value for value in (mean, lower, upper))
-    return Answer(name, estimate, low, high, inference.target, share, True, reason)
+    estimate, low, high = (item.centre + item.half * value for value in (min(max(mean, -1.0), 1.0), lower, upper))
+    return interval_answer(name, estimate, (low, high), inference, share, reason)
 
 
 def _deviation(name: str, moments: GroupMoments, group: int, item: Moments, inference: Inference) -> Answer:
@@ -160,8 +161,8 @@ def _deviation(name: str, moments: GroupMoments, group: int, item: Moments, infe
     lower, upper = quadratic_interval(1 - z * c / size, v, v**2 - z * noise, 0.0, 1.0)
     total = noise + c * v**2 / size
     share = noise / total if total > 0 else 0.0
-    estimate, low, high = (item.half * sqrt(value) for value in (v, lower, upper))
-    return Answer(name, estimate, low, high, inference.target, share, True, moments.reason)
+    estimate, low, high = (item.half * sqrt(value) for value in (min(v, 1.0), lower, upper))
+    return interval_answer(name, estimate, (low, high), inference, share, moments.reason)
 
 
 def mean_difference(name: str, moments: GroupMoments, half: float, inference: Inference) -> Answer:

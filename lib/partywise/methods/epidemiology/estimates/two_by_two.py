@@ -19,6 +19,7 @@ from .inference import (
     Inference,
     Scale,
     delta_answers,
+    interval_answer,
     joint_inference,
     known_cells,
     undetermined_answer,
@@ -46,18 +47,20 @@ def two_by_two(released: ReleasedTables, exposure: str, outcome: str, inference:
     exposed, unexposed = np.array([0, 0, 1.0, 1.0]), np.array([1.0, 1.0, 0, 0])
     event = np.array([0, 1.0, 0, 1.0])
     with np.errstate(divide="ignore", invalid="ignore"):
-        inference = joint_inference(complex_step(_measures, cells.flat), cells, inference)
+        gradients = complex_step(_measures, cells.flat)
+    inference = joint_inference(gradients, cells, inference)
     risks = [
         proportion(f"risk of {outcome}, {group}", cells, event * mask, mask, inference)
         for group, mask in (("exposed", exposed), ("unexposed", unexposed), ("all", np.ones(4)))
     ]
     normal = delta_answers(list(SCALES), lambda x: _measures(x)[..., 3:], cells, inference, list(SCALES.values()))
-    comparisons = (
-        normal[:3] if inference.interval == "wald" else [score_answer(name, cells, inference) for name in SCORES]
-    )
     if not cells.clear(np.stack([exposed, unexposed])).all():
         reason = f"noise hides the number of records of a group: {REMEDY}"
         comparisons = [undetermined_answer(name, inference, reason) for name in SCORES]
+    elif inference.interval == "wald":
+        comparisons = normal[:3]
+    else:
+        comparisons = [score_answer(name, cells, inference) for name in SCORES]
     attributable = comparisons[1].transform("attributable fraction", lambda ratio: 1 - 1 / ratio if ratio else -inf)
     population = normal[3].transform("population attributable fraction", lambda ratio: 1 - ratio)
     return [*risks, *comparisons, attributable, population]
@@ -110,7 +113,9 @@ def constrained_risks(measure: str, theta: float, arms: Arms) -> tuple[float, fl
         r0 = 2 * c / (-b + sqrt(max(b * b - 4 * a * c, 0.0))) if c else 0.0
         return min(theta * r0, 1.0), r0, theta
     a, b, c = n0 * (theta - 1), n1 * theta + n0 - arms.events * (theta - 1), -arms.events
-    r0 = min(max(-2 * c / (b + sqrt(max(b * b - 4 * a * c, 0.0))), 0.0), 1.0)
+    root = sqrt(max(b * b - 4 * a * c, 0.0))
+    # Two forms of the same root, each without cancellation.
+    r0 = min(max(-2 * c / (b + root) if b > 0 else (root - b) / (2 * a), 0.0), 1.0)
     weight = 1 - r0 + theta * r0
     return theta * r0 / weight, r0, theta / weight**2
 
@@ -169,7 +174,7 @@ def score_answer(measure: str, cells: Cells, inference: Inference) -> Answer:
             filter(None, (reason, "the interval is unbounded: these counts do not exclude any value there"))
         )
     value = estimate if inside else from_scale(start)
-    return Answer(measure, value, *ends, inference.target, contrast(value)[1], True, reason)
+    return interval_answer(measure, value, ends, inference, contrast(value)[1], reason)
 
 
 def _plain_estimate(measure: str, a: float, n1: float, c: float, n0: float) -> float:
