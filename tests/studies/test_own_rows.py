@@ -9,6 +9,7 @@ from dataclasses import replace
 from math import inf, isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,14 @@ from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.trial import execution
 from partywise.methods.inverse_regression.estimator import SlicedInverseRegression
+from partywise.methods.inverse_regression.model import SlicingEstimate
 from partywise.methods.logistic.estimator import LabelPrivateLogisticRegression
+from partywise.models.intervals import Intervals
 from partywise.models.kinds import Kind
 from partywise.studies.federated_survival.data import SurvivalData
 from partywise.studies.label_private.data import LabelData
 from partywise.studies.sliced_inverse_regression.data import SlicingData
+from partywise.studies.sliced_inverse_regression.own_cases import model as directions_of
 from partywise.studies.sliced_inverse_regression.study import OWN_FIGURES, STUDY
 from partywise.studies.sliced_inverse_regression.trials import with_statistics
 from pipeline import ROOT
@@ -115,6 +119,17 @@ def test_kinds_of_clients_are_public_facts_where_all_columns_have_one(folder):
     skewed = setting(columns=[{"name": "age", "bounds": [0, 90], "kind": "uniform"}])
     with pytest.raises(ConfigError, match="kind of column 'age' is 'uniform': only normal columns"):
         made(SLICES, folder, skewed)
+
+
+def test_intervals_of_a_direction_are_in_units_of_the_files_at_the_length_of_the_coefficients(folder):
+    own, _ = made(SLICES, folder, setting(columns=[{"name": "age", "bounds": [0, 90], "kind": "normal"}]))
+    intervals = Intervals(np.array([0.9]), np.array([0.1]))
+    estimate = SlicingEstimate(np.array([[2.0]]), 1.0, 1.0, 2, intervals=intervals, loss_bound=0.2)
+    stated: Any = directions_of(estimate, SimpleNamespace(settings=own.plan().cases["own"].settings))
+    (row,), slope = stated["directions"][0]["coefficients"], 2 / 90
+    assert stated["loss_bound"] == 0.2 and row["coefficient"] == pytest.approx(2 * slope)
+    assert row["centre"] == pytest.approx(0.9 * 2 * slope)
+    np.testing.assert_allclose(row["interval"], (0.9 + 0.1959964 * np.array([-1, 1])) * 2 * slope, rtol=1e-6)
 
 
 def test_a_file_a_client_is_the_same_data(folder):
