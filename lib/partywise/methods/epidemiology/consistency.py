@@ -155,7 +155,7 @@ def consistent_tables(
     pooled = _pooled_components(noisy, known)
     tables = {tuple(sorted(table.names)): _counts(table, pooled, records) for table in layout.tables}
     if not variances.any():
-        # Tables without noise agree as they are, and stay whole.
+        # Tables without noise stay as they are: whole, and each as its party rounded it.
         tables = {
             names: replace(counts, values=part) for (names, counts), part in zip(tables.items(), parts, strict=False)
         }
