@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...experiment.measures import DIVERGED, ExampleFits, Measures, example, measure
+from ...experiment.measures import (
+    COVERAGE_WITHOUT_NOISE,
+    DIVERGED,
+    HALF_WIDTH,
+    HALF_WIDTH_WITHOUT_NOISE,
+    IDENTIFIED,
+    INTERVAL_COVERAGE,
+    SHAPE_TEST,
+    ExampleFits,
+    Measures,
+    example,
+    measure,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,6 +69,12 @@ class SlicingMeasures(Measures):
     paper_bracket: float | None = measure(
         "bracket that the source prints for this cell, of the size of a standard deviation"
     )
+    interval_coverage: float | None = measure(INTERVAL_COVERAGE)
+    interval_coverage_without_noise: float | None = measure(COVERAGE_WITHOUT_NOISE)
+    half_width: float | None = measure(HALF_WIDTH)
+    half_width_without_noise: float | None = measure(HALF_WIDTH_WITHOUT_NOISE)
+    identified: bool | None = measure(IDENTIFIED)
+    shape_test: float | None = measure(SHAPE_TEST)
     n_records: int | None = measure("records of each client")
     n_columns: int | None = measure("columns p")
     dimension: int | None = measure("directions found by their singular values, where the method estimates them")

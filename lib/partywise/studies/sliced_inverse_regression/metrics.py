@@ -39,6 +39,8 @@ def metrics(
     measures |= SlicingMeasures(n_protected=protected)
     if not np.all(np.isfinite(basis)):
         return measures
+    if (centre := estimate.intervals.centre) is not None and beta.shape[1] == 1:
+        measures |= SlicingMeasures.of(estimate.intervals.numbers(aligned_direction(beta[:, 0], centre)))
     if beta.shape[1]:
         loss = projection_loss(basis, beta)
         worse = loss > random_loss(*beta.shape)
@@ -66,10 +68,15 @@ def estimate_measures(
         measures |= SlicingMeasures(n_protected=sum(sizes) if _shares_noise(spec) else max(sizes))
     if not np.all(np.isfinite(estimate.basis)):
         return measures if estimate.status == "uninformative" else measures | SlicingMeasures(diverged=True)
-    measures |= SlicingMeasures(loss_bound=estimate.loss_bound)
+    measures |= SlicingMeasures.of(estimate.intervals.numbers()) | SlicingMeasures(loss_bound=estimate.loss_bound)
     if estimate.columns is not None:
         measures |= SlicingMeasures(selected_columns=len(estimate.columns))
     return measures
+
+
+def aligned_direction(direction: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Direction (p,) of length 1, with the sign of another one."""
+    return np.asarray(direction / np.linalg.norm(direction) * (1.0 if direction @ like >= 0 else -1.0))
 
 
 def _shares_noise(spec: MethodSpec[object, SlicingConstants, object]) -> bool:
