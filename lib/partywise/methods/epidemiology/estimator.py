@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
-# Any: the user's data frame, and a setting of a file.
+# Any: the user's data frame.
 from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
@@ -25,7 +25,7 @@ from .estimates.report import report, report_tests
 from .estimates.strata import mantel_haenszel, standardise
 from .estimates.tests import HypothesisTest
 from .estimates.two_by_two import two_by_two
-from .layout import Layout
+from .layout import columns_of
 from .model import EpidemiologyEstimate, EpidemiologyFacts
 from .options import RoundedOptions, SuppressedOptions, TablesOptions, TablesReferenceOptions
 from .protocols import reference, rounding, suppression, tables
@@ -454,35 +454,3 @@ class FederatedEpidemiology(Estimator):
 def _by_name(answers: Sequence[Answer]) -> dict[str, Answer]:
     """Answers by their names."""
     return {answer.name: answer for answer in answers}
-
-
-def columns_of(frame: Any, layout: Layout) -> dict[str, np.ndarray]:
-    """Columns (n,) of a frame that the layout reads: numbers, or text with empty cells as ""; ValueError for others."""
-    columns = dict[str, np.ndarray]()
-    for name in layout.columns:
-        if name not in frame:
-            raise ValueError(f"frame has no column {name!r}, which the questions read: add it, or rename a column.")
-        column = np.asarray(frame[name])
-        if column.ndim != 1 or not len(column):
-            raise ValueError(f"frame has a column {name!r} of shape {column.shape}: give (n,), one value per record.")
-        columns[name] = _column_values(name, column)
-    if len(set(map(len, columns.values()))) > 1:
-        raise ValueError(f"frame has columns of {sorted(set(map(len, columns.values())))} records: give one length.")
-    numeric = {item.column for item in layout.moments}
-    numeric |= {variable.columns[0] for variable in layout.variables.values() if variable.edges}
-    for name in sorted(numeric):
-        if columns[name].dtype.kind != "f":
-            raise ValueError(f"frame has text in {name!r}, of which the questions take bands or means: give numbers.")
-    return columns
-
-
-def _column_values(name: str, column: np.ndarray) -> np.ndarray:
-    """Numbers as floats, anything else as text, in which an empty cell is "" and a whole number has no point."""
-    if column.dtype.kind in "biuf":
-        return column.astype(float)
-    if column.dtype.kind in "mM":
-        raise ValueError(f"frame holds dates in {name!r}: give numbers, such as days since a public date.")
-    values = [None if value is None or value != value else value for value in column.tolist()]
-    if all(value is None or isinstance(value, int | float) for value in values):
-        return np.array([np.nan if value is None else float(value) for value in values])
-    return np.array(["" if value is None else str(value) for value in values])

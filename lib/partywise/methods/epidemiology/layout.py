@@ -276,3 +276,35 @@ class Layout:
         rows.sort(key=lambda row: row[0])
         subset = sorted([variable.name, sorted(variable.levels[c] for c in codes)] for variable, codes in self.subset)
         return json.dumps([[text for text, _ in rows], subset]), np.concatenate([entries for _, entries in rows])
+
+
+def columns_of(frame: Mapping[str, object], layout: Layout) -> dict[str, np.ndarray]:
+    """Columns (n,) of a frame that the layout reads: numbers, or text with empty cells as ""; ValueError for others."""
+    columns = dict[str, np.ndarray]()
+    for name in layout.columns:
+        if name not in frame:
+            raise ValueError(f"frame has no column {name!r}, which the questions read: add it, or rename a column.")
+        column = np.asarray(frame[name])
+        if column.ndim != 1 or not len(column):
+            raise ValueError(f"frame has a column {name!r} of shape {column.shape}: give (n,), one value per record.")
+        columns[name] = _column_values(name, column)
+    if len(set(map(len, columns.values()))) > 1:
+        raise ValueError(f"frame has columns of {sorted(set(map(len, columns.values())))} records: give one length.")
+    numeric = {item.column for item in layout.moments}
+    numeric |= {variable.columns[0] for variable in layout.variables.values() if variable.edges}
+    for name in sorted(numeric):
+        if columns[name].dtype.kind != "f":
+            raise ValueError(f"frame has text in {name!r}, of which the questions take bands or means: give numbers.")
+    return columns
+
+
+def _column_values(name: str, column: np.ndarray) -> np.ndarray:
+    """Numbers as floats, anything else as text, in which an empty cell is "" and a whole number has no point."""
+    if column.dtype.kind in "biuf":
+        return column.astype(float)
+    if column.dtype.kind in "mM":
+        raise ValueError(f"frame holds dates in {name!r}: give numbers, such as days since a public date.")
+    values = [None if value is None or value != value else value for value in column.tolist()]
+    if all(value is None or isinstance(value, int | float) for value in values):
+        return np.array([np.nan if value is None else float(value) for value in values])
+    return np.array(["" if value is None else str(value) for value in values])
