@@ -56,7 +56,6 @@ NEW_ADDRESSES = {
     "logistic": "methods.logistic",
     "methods.functional.df": "methods.functional.paths",
     "methods.functional.margin": "methods.functional.paths",
-    "methods.glm.noisy_statistics.intervals": "methods.glm.noisy_statistics.noise",
     "methods.glm.protocols.parts": "methods.glm.protocols.scoring",
     "methods.glm.standardise": "models.standardise",
     "methods.linear.exact": "methods.linear.steps",
