@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+# Any: keywords of a declaration.
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import xarray as xr
@@ -175,27 +177,19 @@ def _cases_of_few_panels(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     return [case for case in cases if case in chosen]
 
 
-def _by_epsilon(question: str, axis: Axis, ends: str, caption: str) -> Lines:
-    """One panel for each method and case: a number of its intervals over the target epsilon."""
-    return Lines(
-        question,
-        x="epsilon",
-        y=axis,
-        groups=_one_by_one,
-        apart=True,
-        size=(3.7, 4.2),
-        select=_cases_of_few_panels,
-        ends=ends,
-        least=0,
-        none="No case of generated records has private methods with intervals in this configuration.",
-        caption=f"{caption} A panel for each method with intervals, in the cases with the most of them. Means over "
-        "{replicates}.",
-    )
-
-
-interval_coverage = _by_epsilon(
+# One panel for each method and case.
+BY_METHOD: dict[str, Any] = {
+    "groups": _one_by_one,
+    "apart": True,
+    "size": (3.7, 4.2),
+    "select": _cases_of_few_panels,
+    "least": 0,
+    "none": "No case of generated records has private methods with intervals in this configuration.",
+}
+interval_coverage = Lines(
     "How often do 95 % intervals hold the truth?",
-    Axis(
+    x="epsilon",
+    y=Axis(
         {"interval_coverage": "intervals that hold\nthe truth"},
         percent=True,
         bottom=0,
@@ -203,20 +197,25 @@ interval_coverage = _by_epsilon(
         levels={0.95: "95 %"},
         behind={"interval_coverage_without_noise": "noise of privacy left out"},
     ),
-    "Intervals that hold the truth at ε = {place}",
-    "Share of 95 % intervals that hold the numbers by which the records were made; grey: of intervals at the same "
-    "centres that leave the noise of privacy out.",
+    ends="Intervals that hold the truth at ε = {place}",
+    caption="Share of 95 % intervals that hold the numbers by which the records were made; grey: of intervals at the "
+    "same centres that leave the noise of privacy out. A panel for each method with intervals, in the cases with the "
+    "most of them. Means over {replicates}.",
+    **BY_METHOD,
 )
-interval_half_width = _by_epsilon(
+interval_half_width = Lines(
     "How long are 95 % intervals?",
-    Axis(
+    x="epsilon",
+    y=Axis(
         {"half_width": "half-width of\n95 % intervals"},
         log=True,
         behind={"half_width_without_noise": "noise of privacy left out"},
     ),
-    "Half-width of 95 % intervals at ε = {place}",
-    "Half the length of 95 % intervals, their mean over the coefficients of a fit (of survival curves over the edges), "
-    "against the target epsilon; grey: of the same intervals with the noise of privacy left out.",
+    ends="Half-width of 95 % intervals at ε = {place}",
+    caption="Half the length of 95 % intervals, their mean over the coefficients of a fit (of survival curves over the "
+    "edges), against the target epsilon; grey: of the same intervals with the noise of privacy left out. A panel for "
+    "each method with intervals, in the cases with the most of them. Means over {replicates}.",
+    **BY_METHOD,
 )
 
 
