@@ -72,7 +72,8 @@ class Evaluator:
             raise ConfigError(f"{self.where}.{error}") from None
         options = _with_option(self.options, "intervals", "none") if plans else self.options
         constants = SimpleNamespace(delta=self.block.delta, unit="row")
-        spec = Spec(options, constants, constants, made_up.public)
+        settings = constants if made_up.settings is None else replace(made_up.settings, delta=self.block.delta)
+        spec = Spec(options, constants, settings, made_up.public)
         places = (*self.protocol.extra, *getattr(options, "places", ()))
         fold, noise = Fold(np.zeros(n, dtype=int), 0, 1), Streams(0, "design", "noise", streams.address)
         return Run(made_up.parties, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec, extra=places)

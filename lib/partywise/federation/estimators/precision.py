@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from ...core.randomness import Rng
 from ..parties import Party, split_rows
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 # Two-sided normal quantile of intervals of 95 %, and the quantile of a power of 80 %.
 NORMAL_95, NORMAL_80 = 1.959963984540054, 0.8416212335729143
@@ -36,10 +39,14 @@ class Precision:
 
 @dataclass(frozen=True, eq=False)
 class MadeUp:
-    """Records drawn from a declared model: parties with their blocks, and what everyone knows."""
+    """Records drawn from a declared model: parties with their blocks, and what everyone knows.
+
+    settings : constants of the case, a dataclass with a ``delta`` that the design sets; None of methods that have none
+    """
 
     parties: Sequence[Party]
     public: object
+    settings: DataclassInstance | None = None
 
 
 class PrecisionModel(Protocol):

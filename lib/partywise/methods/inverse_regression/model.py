@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ...models.kinds import Kind
 from ...privacy.statistics.whole import step_bits
 from .records import ArrayRecords, ClientRecords, RadiusSetting
 from .slices import Slices
+
+if TYPE_CHECKING:
+    from .protocols.noise import Deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +107,8 @@ class SlicingEstimate:
     # Of the direction of length 1, before clipping, where d = 1; and the upper 95 % bound of the projection loss.
     intervals: Intervals = NOT_COMPUTED
     loss_bound: float | None = None
+    # Of the noise in what was released; None where a fit does not state them.
+    sds: Deviations | None = None
     # "ok", or why the basis is not to be used, and the sentence that names the remedy.
     status: str = "ok"
     reason: str = ""

@@ -109,6 +109,9 @@ FIRST = FirstRun(
     figures=("separation_by_epsilon", "projected_records"),
     replicates=5,
 )
+# Model of a design of one direction.
+DIRECTION = Lazy("partywise.methods.inverse_regression.protocols.precision:DirectionModel")
+
 STUDY = Study(
     __name__,
     title="Federated sliced inverse regression under differential privacy",
@@ -126,7 +129,7 @@ STUDY = Study(
     },
     methods={
         "published": Protocol(SlicingPublishedOptions, extra=("server",), release=UNPROVED),
-        "certified": Protocol(SlicingCertifiedOptions, extra=("server",)),
+        "certified": Protocol(SlicingCertifiedOptions, extra=("server",), precision=DIRECTION),
         "whitened": Protocol(WhitenedOptions, extra=("server",)),
         "reference": Protocol(SlicingReferenceOptions, extra=("server",), release=NO_NOISE),
     },

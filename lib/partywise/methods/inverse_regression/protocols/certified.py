@@ -34,7 +34,7 @@ from ..certified import (
     release_slices,
 )
 from ..estimate import noise_edge, values_of
-from ..model import SlicingEstimate, SlicingSpec
+from ..model import SlicingEstimate
 from ..moments import SliceMoments
 from ..options import SlicingCertifiedOptions
 from ..slices import case_clip
@@ -112,13 +112,16 @@ def server_fit(
     errors = None
     if spec.options.has_law and np.all(np.isfinite(subspace.basis)):
         errors = basis_errors(slices, covariance, mean, d, sds)
-    intervals, loss_bound = intervals_of(spec, released_law(spec, slices, second, sds, sum(weights)), subspace.basis)
+    intervals, loss_bound = intervals_of(
+        spec, released_law(spec.settings.radius, slices, second, sds, sum(weights)), subspace.basis
+    )
     return server_estimate(
         subspace,
         spec,
         errors=errors,
         intervals=intervals,
         loss_bound=loss_bound,
+        sds=sds,
         order=order,
         records=sum(weights),
         epsilon_claimed=plan.epsilon_claimed,
@@ -132,11 +135,9 @@ def server_fit(
     )
 
 
-def released_law(
-    spec: SlicingSpec[SlicingCertifiedOptions], slices: np.ndarray, second: np.ndarray, sds: Deviations, n: int
-) -> ReleasedLaw:
+def released_law(radius: float, slices: np.ndarray, second: np.ndarray, sds: Deviations, n: int) -> ReleasedLaw:
     """Return what was released of n records as intervals need it: slices (p + 1, H) and second moment (p, p)."""
-    clip = case_clip(spec.settings.radius)
+    clip = case_clip(radius)
     vector = to_vector(second)
     sums = [
         slices_sum(slices, sds, clip, n),

@@ -24,6 +24,7 @@ from ..moments import SliceMoments, large_enough
 from ..records import ClientRecords
 from ..screening import ccmd_multiplicity
 from .dimension import NOT_ESTIMATED, ModelOrder
+from .noise import Deviations
 
 Options = TypeVar("Options", bound=SlicingOptions, covariant=True)
 # Why a noisy basis has no deviations.
@@ -239,6 +240,7 @@ def server_estimate(
     errors: np.ndarray | None = None,
     intervals: Intervals = NOT_COMPUTED,
     loss_bound: float | None = None,
+    sds: Deviations | None = None,
     order: ModelOrder = NOT_ESTIMATED,
     records: int | None = None,
     **numbers: float | int | bool | None,
@@ -271,7 +273,7 @@ def server_estimate(
     basis = orient(spread(subspace.basis))
     why = NO_FORMULA if errors is None and math.isfinite(epsilon) else ""
     return SlicingEstimate(
-        *(basis, epsilon_claimed, epsilon, clients, columns, scalars, errors, intervals, loss_bound),
+        *(basis, epsilon_claimed, epsilon, clients, columns, scalars, errors, intervals, loss_bound, sds),
         *(status, reason, why, p_values),
     )
 

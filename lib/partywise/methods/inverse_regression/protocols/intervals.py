@@ -134,23 +134,8 @@ def intervals_of(
     p, d = basis.shape
     model = SliceMixture(len(law.shares), p)
     subspaces = Subspaces(model, d, law.is_whitened)
-    reported = orient(basis)[:, 0]
-
-    def direction(theta: np.ndarray) -> np.ndarray:
-        vector = subspaces.basis(theta)[:, 0]
-        return vector if vector @ reported >= 0 else -vector
-
-    question = Question(
-        model,
-        law.sums,
-        model.start(law.shares, law.slices, law.second),
-        direction if d == 1 else subspaces.projection,
-        subspaces,
-        declared=True,
-        tested=False,
-        beyond=law.beyond,
-        estimand=ESTIMAND,
-    )
+    start = model.start(law.shares, law.slices, law.second)
+    question = subspace_question(law, subspaces, start, orient(basis)[:, 0])
     fitted = fit_of(question)
     if isinstance(fitted, Intervals):
         return fitted, None
@@ -158,6 +143,26 @@ def intervals_of(
     if d > 1:
         intervals = Intervals(reason=reason_of("later", TURNING.format(d)), record_law=intervals.record_law)
     return intervals, bound
+
+
+def subspace_question(law: ReleasedLaw, subspaces: Subspaces, start: np.ndarray, reported: np.ndarray) -> Question:
+    """Return what intervals are computed from; ``reported`` (p,) has the sign of the direction."""
+
+    def direction(theta: np.ndarray) -> np.ndarray:
+        vector = subspaces.basis(theta)[:, 0]
+        return vector if vector @ reported >= 0 else -vector
+
+    return Question(
+        subspaces.model,
+        law.sums,
+        start,
+        direction if subspaces.d == 1 else subspaces.projection,
+        subspaces,
+        declared=True,
+        tested=False,
+        beyond=law.beyond,
+        estimand=ESTIMAND,
+    )
 
 
 def refusal(spec: SlicingSpec[SlicingExactOptions], basis: np.ndarray) -> str:
