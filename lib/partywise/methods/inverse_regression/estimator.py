@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from ...federation.secure_streams import Randomness
 from ...models.intervals import Intervals, noise_line
 from ...models.kinds import Kind
 from ...privacy.accounted_values import Public
-from .model import SlicingEstimate, SlicingFacts
+from .model import Settings, SlicingEstimate, SlicingFacts
 from .options import (
     SlicingCertifiedOptions,
     SlicingExactOptions,
@@ -34,37 +34,6 @@ from .slices import Slices, class_slices, public_slices
 
 FIXED = "edges or classes of the estimator, fixed before the data were seen"
 DECLARED = "declared by the caller of the estimator"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Constants that every protocol reads; ``delta`` is that of all releases of a client together."""
-
-    radius: float
-    delta: float
-    epsilon_second: float | None
-    active: int | None
-    screened: bool
-    rows_per_user: int | None
-
-    def of_all(self, clients: int) -> Settings:
-        """Return the settings for releases about all records of so many clients: delta stays as declared."""
-        return self
-
-    @property
-    def releases(self) -> int:
-        """Kinds of release of a client."""
-        return 3 if self.screened else 2
-
-    @property
-    def release_delta(self) -> float:
-        """Share of one release."""
-        return self.delta / self.releases
-
-    @property
-    def claimed_delta(self) -> float:
-        """Delta of the published claim, which adds delta for every release."""
-        return self.delta * self.releases
 
 
 class SlicedInverseRegression(Transformer):

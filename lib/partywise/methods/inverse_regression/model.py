@@ -81,6 +81,37 @@ class SlicingCase(RadiusSetting, Protocol):
     def of_all(self, clients: int, /) -> SlicingCase: ...
 
 
+@dataclass(frozen=True)
+class Settings:
+    """Constants that every protocol reads; ``delta`` is that of all releases of a client together."""
+
+    radius: float
+    delta: float
+    epsilon_second: float | None
+    active: int | None
+    screened: bool
+    rows_per_user: int | None
+
+    def of_all(self, clients: int) -> Settings:
+        """Return the settings for releases about all records of so many clients: delta stays as declared."""
+        return self
+
+    @property
+    def releases(self) -> int:
+        """Kinds of release of a client."""
+        return 3 if self.screened else 2
+
+    @property
+    def release_delta(self) -> float:
+        """Share of one release."""
+        return self.delta / self.releases
+
+    @property
+    def claimed_delta(self) -> float:
+        """Delta of the published claim, which adds delta for every release."""
+        return self.delta * self.releases
+
+
 Options = TypeVar("Options", covariant=True)
 # What a protocol of this package may know besides the data, by its options.
 SlicingSpec = ProtocolSpec[Options, object, SlicingCase, SlicingFacts]
