@@ -10,7 +10,7 @@ from typing import Annotated
 from ...core.checks import CheckedFields, Count, Delta, Positive, Range, name_problem
 from ...core.errors import ConfigError
 from ...core.verdicts import LEAST_RECORDS
-from ...models.intervals import REASONS
+from ...federation.estimators.precision import interval_fault
 from ..configuration.build import as_block, build, choices
 from ..plans import read_file
 from ..study import NO_NOISE, Protocol, available, load
@@ -121,10 +121,9 @@ def protocol_of(block: DesignBlock, where: str) -> Protocol:
             f"one of {', '.join(designed_methods())}."
         )
     if protocol.precision is None:
-        reason = getattr(protocol.options, "no_interval", "later")
-        why = "" if reason == "later" else f" and has no intervals ({REASONS[reason]})"
         raise ConfigError(
-            f"{where}.method is {block.method!r}: not designed yet{why}; take one of {', '.join(designed_methods())}."
+            f"{where}.method is {block.method!r}: not designed yet{interval_fault(protocol.options)}; take one of "
+            f"{', '.join(designed_methods())}."
         )
     return protocol
 

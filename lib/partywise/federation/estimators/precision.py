@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from ...core.randomness import Rng
+from ...models.intervals import REASONS
 from ..parties import Party, split_rows
 
 if TYPE_CHECKING:
@@ -95,6 +96,12 @@ def made_up_clients(arrays: Mapping[str, np.ndarray], n: int, count: int) -> lis
         Party(f"client {k}", "client", {name: array[rows.start : rows.stop] for name, array in arrays.items()})
         for k, rows in enumerate(split_rows(n, count), 1)
     ]
+
+
+def interval_fault(options: type) -> str:
+    """Return why estimates of a protocol never have intervals, as the end of a sentence; empty where they may."""
+    name = getattr(options, "no_interval", "later")
+    return "" if name == "later" else f" and has no intervals ({REASONS[name]})"
 
 
 def mid_quantiles(values: np.ndarray, shares: Sequence[float]) -> np.ndarray:

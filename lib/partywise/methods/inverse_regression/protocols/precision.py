@@ -17,8 +17,7 @@ from ....models.kinds import Kind
 from ....models.simulation.planning import PlannedLaw
 from ....models.simulation.slices import SliceMixture
 from ....privacy.accounted_values import Public
-from ..estimator import Settings
-from ..model import SlicingEstimate, SlicingFacts
+from ..model import Settings, SlicingEstimate, SlicingFacts
 from ..slices import public_slices
 from .certified import released_law
 from .intervals import Subspaces, subspace_question
@@ -72,8 +71,8 @@ class DirectionModel(CheckedFields):
         clients = made_up_clients({"X": X, "y": y}, n, parties)
         names, sizes = zip(*((client.name, len(client.block["y"])) for client in clients), strict=True)
         public = public_slices(Public(np.array(self.edges), because=self.because))
-        kinds = (Kind(because=self.because),) * p
-        facts = SlicingFacts(names, sizes, p, model.n_slices, 1, public, kinds=kinds)
+        kinds = dict.fromkeys(self.coefficients, Kind(because=self.because))
+        facts = SlicingFacts(names, sizes, p, model.n_slices, 1, public, kinds_of_columns=kinds)
         return MadeUp(clients, facts, Settings(self.radius, 1e-5, None, None, False, None))
 
     def expected_precision(
