@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ...core.arrays import symmetric_root
 from ...core.randomness import stream
 from .fit import COARSE, DRAWS, MOST_DRAWS, Fit, RecordMoments, law_from, record_moments
 from .targets import DRAWS_PER_RECORD, Question
@@ -47,8 +48,8 @@ class PlannedLaw:
         errors, excess = _errors(question, center), question.identification.excess(center)
         if is_rough or not excess <= 1:
             return PlannedErrors(errors, floor, excess)
-        values, vectors = np.linalg.eigh(center.covariance)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        # Of roots the one that no choice of eigenvectors turns, so that draws are the same on any machine.
+        root = symmetric_root(center.covariance)
         steps = stream(0, "planned errors", question.model.name).standard_normal((PAIRS, len(theta)))
         laws = [
             self._law(question, question.model.within(theta + root @ step), center.draws)
