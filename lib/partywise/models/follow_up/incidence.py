@@ -13,7 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import ndtri
+
+from ..links import LOGIT
 
 # Length of a complex step: its square is below every rounding error.
 STEP = 1e-30
@@ -78,5 +80,5 @@ def logit_interval(shares: np.ndarray, errors: np.ndarray, level: float = 0.95) 
     inside = (shares > 0) & (shares < 1)
     safe = np.where(inside, shares, 0.5)
     reach = float(ndtri((1 + level) / 2)) * errors / (safe * (1 - safe))
-    centre = np.log(safe / (1 - safe))
-    return np.where(inside[:, None], expit(np.column_stack([centre - reach, centre + reach])), [0.0, 1.0])
+    centre = LOGIT.inverse(safe)
+    return np.where(inside[:, None], LOGIT.mean(np.column_stack([centre - reach, centre + reach])), [0.0, 1.0])
