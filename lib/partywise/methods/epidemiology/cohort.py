@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-from scipy.special import expit
 
+from ...models.links import LOGIT
 from .questions import Bands, Incidence, Questions
 
 AGE, BODY_MASS = (20.0, 90.0), (15.0, 45.0)
@@ -24,12 +24,12 @@ def draw_cohort(n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
     smoking = rng.choice((*SMOKING, ""), n, p=(0.45, 0.30, 0.20, 0.05))
     stage = rng.choice(STAGE, n, p=(0.35, 0.30, 0.22, 0.13))
     late, centred = np.isin(stage, STAGE[2:]), age - 58
-    exposure = rng.random(n) < expit(-0.9 + 0.02 * centred + 0.3 * sex + 0.15 * (smoking == "now"))
-    diabetes = rng.random(n) < expit(-2.2 + 0.02 * centred + 0.2 * exposure)
-    hypertension = rng.random(n) < expit(-0.6 + 0.03 * centred)
+    exposure = rng.random(n) < LOGIT.mean(-0.9 + 0.02 * centred + 0.3 * sex + 0.15 * (smoking == "now"))
+    diabetes = rng.random(n) < LOGIT.mean(-2.2 + 0.02 * centred + 0.2 * exposure)
+    hypertension = rng.random(n) < LOGIT.mean(-0.6 + 0.03 * centred)
     rare = rng.random(n) < 0.012 + 0.006 * exposure
     risk = -1.9 + 0.035 * centred + 0.35 * sex + 0.45 * exposure + 0.3 * late
-    outcome = rng.random(n) < expit(risk)
+    outcome = rng.random(n) < LOGIT.mean(risk)
     hazards = [0.035 * np.exp(0.5 * exposure + 0.02 * centred), 0.02 * np.exp(0.05 * centred), np.full(n, 1 / 18)]
     times = rng.exponential(size=(3, n)) / hazards
     first = times.argmin(axis=0)
@@ -45,7 +45,7 @@ def draw_cohort(n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         "rare": rare.astype(int),
         "age": age,
         "body mass": body_mass,
-        "score": expit(risk + rng.normal(0, 0.8, n)),
+        "score": LOGIT.mean(risk + rng.normal(0, 0.8, n)),
         "confounder": 2 * (age >= 50).astype(int) + 2 * (age >= 65) + sex,
         "years": times.min(axis=0),
         "cause": np.array(("first", "second", "censored"))[first],

@@ -8,11 +8,12 @@ from math import exp, inf, isfinite, log, sqrt
 from typing import Literal
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
+from scipy.special import ndtri
 
 from ....core.randomness import stream
 from ....federation.estimators.precision import NORMAL_95
 from ....models.follow_up.incidence import complex_step
+from ....models.links import LOGIT
 from ..consistency import Counts
 
 # Deviations of its own noise that a number of records must have to be divided by.
@@ -253,8 +254,9 @@ def scaled_answer(
     elif scale == "log":
         ends = (_exponential(log(estimate) - reach), _exponential(log(estimate) + reach))
     else:
-        centre = float(logit(estimate))
-        ends = (float(expit(centre - reach)), float(expit(centre + reach)))
+        centre = LOGIT.inverse(np.array([estimate]))
+        lower, upper = LOGIT.mean(centre + np.array([-reach, reach])).tolist()
+        ends = (lower, upper)
     return interval_answer(name, estimate, ends, inference, share)
 
 
