@@ -16,6 +16,7 @@ from .options import GlmFamily, RadiusRule
 if TYPE_CHECKING:
     from .noisy_statistics.clip_counts import NoisyCounts
     from .noisy_statistics.moments import NoisyMoments
+    from .noisy_statistics.scores import NoisyScores
 
 Status = Literal["ok", "not_converged", "diverged", "not_estimable", "singular"]
 
@@ -80,6 +81,7 @@ class GlmEstimate:
     correlation : (p, p) of the same release as the coefficients; None of protocols that have none
     moments : what the coefficients of any submodel follow from at no further cost
         (`partywise.methods.glm.noisy_statistics.submodels.coefficients`); None of protocols that have none
+    scores : released scores and second moments that intervals rest on; None of protocols that have none
     clip_counts : numbers of records beyond public bounds, with noise; None where they were not released
     penalty_lambda : that was chosen along a penalised path; None where none was
     baseline : times and cumulated hazard (2, U) at the means of the columns by stratum, of family ``cox``, which the
@@ -107,6 +109,7 @@ class GlmEstimate:
     objective: np.ndarray = field(default_factory=lambda: np.empty(0))
     correlation: np.ndarray | None = None
     moments: NoisyMoments | None = None
+    scores: NoisyScores | None = None
     clip_counts: NoisyCounts | None = None
     penalty_lambda: float | None = None
     baseline: Mapping[str, np.ndarray] | None = None

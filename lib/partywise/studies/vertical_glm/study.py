@@ -118,7 +118,9 @@ STUDY = Study(
         "correlation": Protocol(CorrelationOptions, extra=DEALER, release=NO_NOISE),
         "moments": Protocol(GlmMomentsOptions, extra=ANALYST, reads_training_records=True, precision=COEFFICIENTS),
         "noisy_predictor": Protocol(NoisyPredictorOptions, extra=ANALYST, reads_training_records=True),
-        "noisy_newton": Protocol(NoisyNewtonOptions, extra=AGGREGATING, reads_training_records=True),
+        "noisy_newton": Protocol(
+            NoisyNewtonOptions, extra=AGGREGATING, reads_training_records=True, precision=COEFFICIENTS
+        ),
         "noisy_gradient": Protocol(GlmNoisyGradientOptions, extra=AGGREGATING, reads_training_records=True),
         "block_svd": Protocol(BlockSvdOptions, extra=ANALYST, release=NO_NOISE),
     },

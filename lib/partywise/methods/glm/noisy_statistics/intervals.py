@@ -224,9 +224,14 @@ def intervals_of_scores(
     # Residuals as large as their bound: what is hardly clipped shows no dispersion.
     unit, size = law.units[0], noisy.clip.residual_size(len(coefficients))
     scatter = [min(2 * float(np.log(size)), -2 * float(np.log(unit)))] * has_dispersion
+    start = law_parameters(np.concatenate([columns, coefficients, scatter]), law.public, law.family)
+    return intervals(score_question(noisy, law.model.within(start), counts, law))
+
+
+def score_question(noisy: NoisyScores, start: np.ndarray, counts: NoisyCounts | None, law: RecordLaw) -> Question:
+    """Return the question of intervals to noisy scores; ``start``: rough parameters."""
     of_records = [lambda sample: noisy.moments_of(law.clip_columns(sample))]
     of_records += [partial(law.scores, clip=noisy.clip, at=at) for at in noisy.at]
     sums = noisy.sums(of_records)
-    start = law_parameters(np.concatenate([columns, coefficients, scatter]), law.public, law.family)
-    apart = ResponsesApart(law.apart) if has_dispersion else law.apart
-    return intervals(law.question(sums, law.model.within(start), counts, apart))
+    apart = ResponsesApart(law.apart) if FACTS[law.family].estimates_dispersion else law.apart
+    return law.question(sums, start, counts, apart)

@@ -19,7 +19,8 @@ from ....models.simulation.planning import PlannedLaw
 from ....models.simulation.regression import LAWS, Regression
 from ....privacy.accounted_values import Public
 from ..model import GlmEstimate, GlmFacts
-from .intervals import law_parameters, moment_question
+from .intervals import RecordLaw, law_parameters, moment_question, score_question
+from .scores import NoisyScores
 
 INTERCEPT = "intercept"
 
@@ -128,11 +129,15 @@ class RegressionModel(CheckedFields):
         self, estimate: object, n: int, targets: Sequence[str], *, is_rough: bool = False
     ) -> Precision:
         """Return the precision of a fit of the law of records, with the noise of an estimate on made-up ones."""
-        released = cast(GlmEstimate, estimate)
-        assert released.moments is not None
-        # A plan asks how far noise hides columns, never for the sentence, which alone reads delta.
-        question = moment_question(released.moments, released.clip_counts, self.family, tuple(self.kinds), np.nan)
-        parameters = law_parameters(self._parameters, released.moments.public, self.family)
+        fitted, names = cast(GlmEstimate, estimate), tuple(self.kinds)
+        released = fitted.scores or fitted.moments
+        assert released is not None
+        parameters = law_parameters(self._parameters, released.public, self.family)
+        if isinstance(released, NoisyScores):
+            law = RecordLaw(released.public, released.location, released.scale, self.family, names, np.nan)
+            question = score_question(released, parameters, fitted.clip_counts, law)
+        else:
+            question = moment_question(released, fitted.clip_counts, self.family, names, np.nan)
         planned = self._planned_law.errors(question, parameters, is_rough)
         places = self._places(targets)
         half_widths, without_noise = (

@@ -26,6 +26,7 @@ from ....privacy.statistics.clips import BallClip, ClipResult
 from ....privacy.statistics.isometry import nearest_semidefinite, outer_vectors, to_matrix, to_triangle
 from ....privacy.statistics.whole import Whole, gram_squares, step_bits, whole
 from ..model import GlmFacts
+from .moments import MomentScale
 from .scaling import constant, statistic_range
 
 
@@ -173,6 +174,7 @@ class NoisyScores:
     events, units : rows of these releases, and the size of a step of their entries
     at : (T, 1 + p) coefficients of scaled columns, from earlier releases, that each score was computed at
     clip : of scores; constant : c of `constant_entry`
+    public : where records are clipped; location, scale : (p,) of the columns
     """
 
     values: tuple[np.ndarray, ...]
@@ -182,6 +184,9 @@ class NoisyScores:
     clip: ScoreClip
     constant: float
     n: int
+    public: MomentScale
+    location: np.ndarray
+    scale: np.ndarray
 
     def moments_of(self, z: np.ndarray) -> np.ndarray:
         """(m, d) what each record (m, p) of clipped columns adds to the moments, in floats."""

@@ -49,7 +49,7 @@ from ..noisy_statistics.scaling import (
     total_radius,
     unscale_coefficients,
 )
-from ..noisy_statistics.scores import ScoreClip, clip_of, mean_score, whole_score
+from ..noisy_statistics.scores import NoisyScores, ScoreClip, clip_of, mean_score, whole_score
 from ..options import GlmNoisyGradientOptions, NoisyNewtonOptions
 from .scoring import held_parts, with_records
 
@@ -221,6 +221,7 @@ def server_estimate(
     steps: int,
     counts: NoisyCounts | None = None,
     intervals: Intervals = NOT_COMPUTED,
+    scores: NoisyScores | None = None,
 ) -> GlmEstimate:
     """The estimate; only the aggregator sees a record, and nothing is opened."""
     return GlmEstimate(
@@ -229,6 +230,7 @@ def server_estimate(
         noise_errors_reason=CURVATURE if np.isfinite(plan.epsilon) else "",
         intervals=intervals,
         iterations=steps,
+        scores=scores,
         clip_counts=counts,
         numbers={"openings": 0, "record_openings": 0, "secure_products": 0},
     )

@@ -104,21 +104,17 @@ def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], matrix: 
     return (*trail, trail[-1] + matrix.step(only(released)))
 
 
-def server_intervals(
+def server_scores(
     matrix: Matrix,
     second: Sequence[Sequence[np.ndarray]],
     scores: Sequence[Sequence[Sequence[np.ndarray]]],
     trail: Trail,
-    counts: NoisyCounts | None,
     scale: MomentScale,
     plan: CentralPlan[NoisyNewtonOptions],
-    delta: float,
-) -> Intervals:
-    """Return intervals of the coefficients, from all that was released at a delta."""
-    if plan.options.intervals == "none":
-        return NOT_ASKED_FOR
+) -> NoisyScores:
+    """All that was released, except counts."""
     public, moments = plan.public, only(second)
-    noisy = NoisyScores(
+    return NoisyScores(
         (moments, *map(only, scores)),
         (announced_second(plan), *announced_scores(plan, plan.mu[1 : 1 + len(scores)])),
         (whole_moments(np.zeros(len(moments)), plan.radius, plan.p, plan.n).units, *[plan.score.units] * len(scores)),
@@ -126,9 +122,24 @@ def server_intervals(
         plan.clip,
         matrix.constant,
         plan.n,
+        scale,
+        constant(public, "location"),
+        constant(public, "scale"),
     )
-    location, spread = constant(public, "location"), constant(public, "scale")
-    law = RecordLaw(scale, location, spread, public.family, public.names, delta)
+
+
+def server_intervals(
+    noisy: NoisyScores,
+    matrix: Matrix,
+    trail: Trail,
+    counts: NoisyCounts | None,
+    plan: CentralPlan[NoisyNewtonOptions],
+    delta: float,
+) -> Intervals:
+    """Return intervals of the coefficients, from all that was released at a delta."""
+    if plan.options.intervals == "none":
+        return NOT_ASKED_FOR
+    law = RecordLaw(noisy.public, noisy.location, noisy.scale, plan.public.family, plan.public.names, delta)
     return intervals_of_scores(noisy, matrix, trail[-1], counts, law)
 
 
@@ -156,6 +167,7 @@ def fit(run: Run) -> GlmEstimate:
     counts = released_counts(run, rows, CountPlan.of(run, n, plan.mu[1 + steps :]), (ANALYST,))
     scale = record_scale(plan.public, run.parties)
     delta = run.spec.study.delta
-    intervals = run.at(ANALYST, server_intervals, matrix, second, scores, trail, counts, scale, plan, delta)
-    estimate = run.at(ANALYST, server_estimate, answer, plan, steps, counts, intervals)
+    noisy = run.at(ANALYST, server_scores, matrix, second, scores, trail, scale, plan)
+    intervals = run.at(ANALYST, server_intervals, noisy, matrix, trail, counts, plan, delta)
+    estimate = run.at(ANALYST, server_estimate, answer, plan, steps, counts, intervals, noisy)
     return assemble(run, plan, estimate, parts, rows, clipped)
