@@ -126,6 +126,15 @@ def test_planned_and_found_half_widths_of_coefficients_agree():
     assert all(row["without_interval"] <= 0.1 and row["coverage"] > 0.7 for row in rows)
 
 
+def test_coefficients_of_noisy_newton_are_planned_and_found():
+    """20 fits at the epsilon that four of five fits need: medians within 4 standard errors, and 6 %, of the plan."""
+    edits = {"method": "vertical_glm.noisy_newton", "model.family": "binomial", "model.response": None}
+    plan = plan_of(edited(COEFFICIENTS, edits | {"half_width.smoker": 0.3}), "design.newton")
+    rows = plan.check(20)
+    assert all(abs(row["ratio"] - 1) < max(0.06, 4 * row["ratio_error"]) for row in rows), rows
+    assert all(row["without_interval"] <= 0.45 and row["coverage"] > 0.7 for row in rows), rows
+
+
 DIRECTION = {
     "method": "sliced_inverse_regression.certified",
     "parties": 3,
