@@ -14,6 +14,7 @@ from glm_driver import DECLARED
 from noisy_driver import private_run
 from partywise.core.randomness import stream
 from partywise.federation.run import simulate
+from partywise.methods.glm.noisy_statistics.moments import MomentScale
 from partywise.methods.glm.noisy_statistics.scores import (
     NoisyScores,
     ScoreClip,
@@ -74,7 +75,9 @@ def test_the_second_moments_of_the_law_are_those_of_the_release():
     X, _ = records("gaussian", 300)
     radius = Public(float(np.linalg.norm(X, axis=1).max()), DECLARED)
     released = second_moments(X, radius)
-    noisy = NoisyScores((), (), (), np.empty((0, 4)), ScoreClip(radius), constant_entry(radius, 3, len(X)), len(X))
+    facts = MomentScale(float(radius.value), 3, 0.0, 1.0), np.zeros(3), np.ones(3)
+    constant = constant_entry(radius, 3, len(X))
+    noisy = NoisyScores((), (), (), np.empty((0, 4)), ScoreClip(radius), constant, len(X), *facts)
     step = 2 * np.sqrt(2) * float(radius.value) ** 2 * 2.0**-20
     np.testing.assert_allclose(noisy.moments_of(X).mean(axis=0), released.value, rtol=0, atol=step)
 
