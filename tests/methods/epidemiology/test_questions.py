@@ -98,17 +98,22 @@ def test_parties_are_levels_of_every_table():
     assert questions.layout(["north", "south"]).tables[0].shape == (3, 2)
 
 
+@pytest.mark.parametrize("by_party", [False, True])
+@pytest.mark.parametrize("weights", ["auto", {"a x y x c": 0.5}])
 @pytest.mark.parametrize("noise", ["shared", "local", "central"])
-def test_a_plan_has_the_defaults_and_the_widths_of_a_fit(noise):
-    questions = Questions(
-        by="a", levels={"a": [0, 1], "y": [0, 1], "c": list("uvw")}, cross=[("a", "y", "c"), ("y", "c")]
-    )
+def test_a_plan_has_the_defaults_and_the_widths_of_a_fit(noise, weights, by_party):
+    if by_party and weights != "auto":
+        weights = {"a x y x c x party": 0.5}
+    levels = {"a": [0, 1], "y": [0, 1], "c": list("uvw")}
+    questions = Questions(by="a", levels=levels, cross=[("a", "y", "c"), ("y", "c")], by_party=by_party)
     rng = stream(4, "plan")
     columns = {"a": rng.integers(0, 2, 6000), "y": rng.integers(0, 2, 6000), "c": rng.choice(list("uvw"), 6000)}
+    options = {"noise": noise, "weights": weights}
     shares = {"a": [0.5, 0.5, 0], "y": [0.5, 0.5, 0], "c": [1 / 3, 1 / 3, 1 / 3, 0]}
-    planned = {answer.name: answer for answer in questions.plan(6000, 1.0, 3, noise=noise, expected=shares)}
-    options = {"noise": noise, "distribution": "gaussian"}
-    model = FederatedEpidemiology(questions, epsilon=1.0, parties=3, random_state=1, **options).fit(columns)
+    planned = {answer.name: answer for answer in questions.plan(6000, 1.0, 3, **options, expected=shares)}
+    model = FederatedEpidemiology(
+        questions, epsilon=1.0, parties=3, random_state=1, distribution="gaussian", **options
+    ).fit(columns)
     difference = model.two_by_two("a", "y")["risk difference"]
     assert planned["risk difference"].width == pytest.approx(difference.width, rel=0.05)
     assert planned["risk difference"].noise_share == pytest.approx(difference.noise_share, rel=0.1)
@@ -120,6 +125,9 @@ def test_a_plan_has_the_defaults_and_the_widths_of_a_fit(noise):
         ({"records": 0}, "records is 0: it must be a whole number from 1"),
         ({"epsilon": -1.0}, "epsilon is -1.0: it must be a positive finite number"),
         ({"parties": 2, "colluders": 2}, "colluders is 2: it must be from 0 to 1"),
+        ({"noise": "local", "colluders": 2}, "colluders is 2: it is read with noise 'shared' only"),
+        ({"colluders": 1.5}, "colluders is 1.5: it must be a whole number"),
+        ({"weights": "same"}, "weights is 'same': it must be one of auto, equal"),
         ({"noise": "none"}, "noise is 'none': it must be one of shared, local, central"),
         ({"target": "sample"}, "target is 'sample': it must be one of population, cohort"),
         ({"weights": {"b": 1.0}}, "weights.b is 1.0: no item has this name"),
@@ -131,3 +139,24 @@ def test_a_mistake_of_a_plan_is_named(keys, sentence):
     questions = Questions(levels={"a": [0, 1]}, cross=[("a",)], complete=["a"])
     with pytest.raises(ValueError, match=sentence):
         questions.plan(**{"records": 100, "epsilon": 1.0, **keys})
+
+
+def test_a_plan_by_party_has_the_shares_of_a_whole_table():
+    questions = Questions(levels={"a": [0, 1], "y": [0, 1]}, cross=[("a", "y")], complete=["a", "y"], by_party=True)
+    shares = {("a", "y"): [[0.4, 0.1], [0.2, 0.3]]}
+    answers = {answer.name: answer.estimate for answer in questions.plan(6000, 1.0, 3, expected=shares)}
+    assert answers["risk difference"] == pytest.approx(0.6 - 0.2)
+
+
+def test_bands_without_end_have_shares_and_no_quantiles():
+    questions = Questions(table_one={"age": Bands([-math.inf, 40, math.inf])}, complete=["age"])
+    model = FederatedEpidemiology(questions, epsilon=math.inf, parties=2, random_state=1)
+    model.fit({"age": stream(4, "age").permutation(100) + 0.0})
+    assert [(row[1], row[2].split(" [")[0]) for row in model.table_one().rows] == [
+        ("-inf to 40", "40 (40.0)"),
+        ("40 to inf", "60 (60.0)"),
+    ]
+    assert [answer.name for answer in model.answers()] == ["age = 40 to inf"]
+    assert [(answer.name, answer.estimate) for answer in model.counts()] == [("records", 100)]
+    with pytest.raises(ValueError, match="'age' has no finite bands"):
+        model.quantiles("age")

@@ -124,7 +124,7 @@ def consistent_tables(
     steps: np.ndarray,
     sd: float | Sequence[float],
     records: int | None,
-    party_sizes: Sequence[int] | None = None,
+    party_sizes: Sequence[float] | np.ndarray | None = None,
     *,
     excess: float = 0.0,
 ) -> ReleasedTables:

@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 
 from .layout import PARTY, Columns, Layout, Moments, Table
+from .options import WeightRule
 
 WEIGHT_BITS = 12
 # Steps of a numeric column to half of its range.
@@ -25,7 +26,6 @@ VALUE_STEPS = 2**11
 MOMENTS_WEIGHT = 1.2
 # Cells of a table of weight 1.
 USUAL_CELLS = 8
-Rule = Literal["auto", "equal"] | Mapping[str, float]
 Distribution = Literal["gaussian", "laplace"]
 
 
@@ -78,7 +78,7 @@ class Contributions:
         return 2 * sum(self.weights)
 
 
-def contributions(layout: Layout, rule: Rule = "auto", distribution: Distribution = "gaussian") -> Contributions:
+def contributions(layout: Layout, rule: WeightRule = "auto", distribution: Distribution = "gaussian") -> Contributions:
     """Contributions by a rule of weights.
 
     rule : ``auto`` weighs a table by (cells / 8)^(1/4), which is the least sum of variances over all cells ((1/3) under
@@ -88,7 +88,7 @@ def contributions(layout: Layout, rule: Rule = "auto", distribution: Distributio
         return Contributions(layout, (1,), Fraction(1))
     power = 1 / 3 if distribution == "laplace" else 1 / 4
     names = [item.name for item in layout.items]
-    rows: Mapping[str, float] = rule if isinstance(rule, Mapping) else {}
+    rows = rule if isinstance(rule, dict) else {}
     for name, weight in rows.items():
         if name not in names:
             raise ValueError(f"weights.{name} is {weight!r}: no item has this name; take one of {', '.join(names)}.")

@@ -264,7 +264,7 @@ class FederatedEpidemiology(Estimator):
         Parameters
         ----------
         *names : str
-            Variables of the table, which the question set has in one table.
+            Variables of the table, which the question set has in one table; without any, the number of all records.
 
         Examples
         --------

@@ -45,6 +45,11 @@ class Variable:
         return len(self.levels) - self.missing
 
     @property
+    def has_quantiles(self) -> bool:
+        """Whether it has bands, all of them finite."""
+        return bool(self.edges) and bool(np.isfinite(self.edges).all())
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Columns that decide the level of a record."""
         return (self.column or self.name,)

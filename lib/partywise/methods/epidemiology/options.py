@@ -9,7 +9,7 @@ from ...core.checks import CheckedFields, Natural, Noise, Range, check_fields, c
 
 # Noise of tables: what users choose, and what a release has.
 Choice = Literal["auto", "gaussian", "laplace"]
-WeightRule = Literal["auto", "equal"]
+WeightRule = Literal["auto", "equal"] | dict[str, float]
 
 
 @final
@@ -23,7 +23,8 @@ class TablesOptions:
         ``shared`` reads it
     distribution : of the noise. ``laplace``, geometric noise on whole counts, is for tables without moments, and for
         noise ``local`` or ``central``; ``auto`` takes the smaller deviation, by public numbers
-    weights : of the items: ``auto``, by their numbers of cells, or ``equal``
+    weights : of the items: ``auto``, by their numbers of cells; ``equal``; or by the names of items, such as
+        {arm x died: 2}, in [1/256, 256], where the others have those of ``auto``
     """
 
     noise: Noise = "shared"

@@ -11,7 +11,7 @@ from .consistency import ReleasedTables, consistent_tables
 from .contributions import Contributions
 from .estimates.inference import Answer, Inference
 from .estimates.report import report
-from .layout import ExitVariable, Layout, Moments, Table, Variable
+from .layout import PARTY, ExitVariable, Layout, Moments, Table, Variable
 
 # Expected shares of a variable or of the cells of a table, or (mean, standard deviation) of a column of means.
 Expected = Mapping[str | tuple[str, ...], float | Sequence[float] | np.ndarray]
@@ -44,7 +44,9 @@ def expected_tables(contributions: Contributions, records: int, sd: float, expec
         sums = shares.of_table(item).ravel() if isinstance(item, Table) else shares.of_moments(item)
         parts.append(records * weight * sums)
     size = records if not layout.subset else None
-    return consistent_tables(contributions, np.concatenate(parts), sd, size)
+    party = layout.variables.get(PARTY)
+    party_sizes = None if party is None else records * shares.of_variable(party)
+    return consistent_tables(contributions, np.concatenate(parts), sd, size, party_sizes)
 
 
 class _Shares:
@@ -68,7 +70,12 @@ class _Shares:
                 self.tables[names] = _checked_shares(key, value, [layout.variables[name] for name in names])
 
     def of_table(self, table: Table) -> np.ndarray:
-        """Shares of the cells of a table: as declared, or the product of those of its variables."""
+        """Shares of the cells of a table: as declared, or the product of those of its variables.
+
+        Every party is expected to have the same shares.
+        """
+        if table.names[-1:] == (PARTY,):
+            return np.multiply.outer(self.of_table(Table(table.variables[:-1])), self.of_variable(table.variables[-1]))
         for names, shares in self.tables.items():
             if set(table.names) <= set(names) and len(table.names) > 1:
                 return _margin(shares, names, table.names)

@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import MappingProxyType
-from typing import get_args
 
 from ...core.checks import Noise, positive
 from ...federation.exchanges.noisy_sums import noise_factor
 from ...privacy.accounting.calibration import gdp_mu
-from .contributions import Rule, contributions
+from .contributions import contributions
 from .estimates.inference import Answer, Inference, Target
 from .layout import MISSING, PARTY, ExitVariable, Layout, Moments, Table, Variable
+from .options import TablesOptions, WeightRule
 from .plan import Expected, expected_answers
 
 MOST_CELLS = 5000
@@ -302,7 +302,7 @@ class Questions:
         noise: Noise = "shared",
         colluders: int = 1,
         delta: float = 1e-5,
-        weights: Rule = "auto",
+        weights: WeightRule = "auto",
         expected: Expected = MappingProxyType({}),
         target: Target = "population",
     ) -> tuple[Answer, ...]:
@@ -323,7 +323,7 @@ class Questions:
         delta : float
             Of epsilon.
         weights : {"auto", "equal"} or mapping
-            Of tables and moments in the noise, as of a fit.
+            Of tables and moments in the noise, as of a fit; a mapping has weights by the names of items.
         expected : mapping
             Public guesses: shares by variable in the order of its levels (of two levels that of the last), shares of
             a whole table by the tuple of its names, and (mean, standard deviation) by column of ``means``.
@@ -353,11 +353,11 @@ class Questions:
             if value < 1 or value != int(value):
                 raise ValueError(f"{name} is {value!r}: it must be a whole number from 1.")
         positive(epsilon=epsilon)
-        if noise not in get_args(Noise):
-            raise ValueError(f"noise is {noise!r}: it must be one of {', '.join(get_args(Noise))}.")
+        TablesOptions(noise, colluders, weights=weights)
         if not 0 <= colluders < parties and noise == "shared":
             raise ValueError(f"colluders is {colluders!r}: it must be from 0 to {parties - 1}, fewer than parties.")
-        terms, factor = contributions(self.layout(), weights), noise_factor(noise, parties, colluders)
+        names = [f"party {k}" for k in range(1, parties + 1)]
+        terms, factor = contributions(self.layout(names), weights), noise_factor(noise, parties, colluders)
         return expected_answers(terms, records, float(gdp_mu(epsilon, delta)), factor, expected, Inference(target))
 
     def _table_names(self) -> list[tuple[str, ...]]:

@@ -63,7 +63,7 @@ def table_one(released: ReleasedTables, inference: Inference, notes: tuple[str, 
     """Return the table of the described variables and of the means of a release.
 
     A category has the shown count, the percentage and its interval by level; a column of means its mean, standard
-    deviation and the interval of the mean; a variable in bands its median and quartiles.
+    deviation and the interval of the mean; a variable in finite bands its median and quartiles.
     """
     layout = released.layout
     group = layout.variables[layout.by] if layout.by else None
@@ -73,7 +73,7 @@ def table_one(released: ReleasedTables, inference: Inference, notes: tuple[str, 
     rows = list[tuple[str, ...]]()
     for name in layout.table_one:
         if name != layout.by:
-            rows_of = _bands_rows if layout.variables[name].edges else _level_rows
+            rows_of = _bands_rows if layout.variables[name].has_quantiles else _level_rows
             test = tests.get(f"independence of {layout.by} and {name}")
             rows += rows_of(released, name, len(groups), inference, _p_value(test))
     for item in layout.moments:

@@ -98,7 +98,7 @@ def count_answers(counts: Counts, inference: Inference) -> list[Answer]:
     answers = []
     for place, index in enumerate(np.ndindex(counts.values.shape)):
         pairs = zip(counts.variables, index, strict=True)
-        name = ", ".join(f"{variable.name} = {variable.levels[level]}" for variable, level in pairs)
+        name = ", ".join(f"{variable.name} = {variable.levels[level]}" for variable, level in pairs) or "records"
         value, reach = float(counts.values[index]), inference.factor * float(deviations[place])
         ends = max(0.0, value - reach), max(0.0, value) + reach
         answers.append(Answer(name, float(whole[index]), *ends, "cohort", float(reach > 0)))
@@ -112,7 +112,7 @@ def whole_counts(values: np.ndarray, total: int | None) -> np.ndarray:
     """
     if values.ndim < 2:
         target = max(round(float(values.sum())), 0) if total is None else total
-        return _round_to_sum(values, target)
+        return _round_to_sum(values.reshape(-1), target).reshape(values.shape)
     rows = values.reshape(len(values), -1)
     totals = whole_counts(rows.sum(axis=1), total)
     return np.stack([_round_to_sum(row, int(size)) for row, size in zip(rows, totals, strict=True)]).reshape(

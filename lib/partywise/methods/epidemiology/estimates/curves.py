@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf, isfinite, sqrt
+from math import inf, sqrt
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -58,7 +58,7 @@ def quantiles(
     without finite edges.
     """
     variable = released.layout.variables[name]
-    if not variable.edges or not all(map(isfinite, variable.edges)):
+    if not variable.has_quantiles:
         raise ValueError(f"{name!r} has no finite bands: declare Bands with finite edges for quantiles.")
     group, rows = group_cells(released, name)
     edges = np.asarray(variable.edges)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import sqrt
 
 import numpy as np
 
@@ -206,7 +206,7 @@ def _squares(released: ReleasedTables, item: Moments, groups: int) -> tuple[np.n
     variable = released.layout.variables.get(item.column)
     by = [item.group.name] if item.group is not None else []
     normal = np.full(groups, NORMAL_SQUARES), "the interval assumes the normal distribution"
-    if variable is None or not variable.edges or inf in (variable.edges[-1], -variable.edges[0]):
+    if variable is None or not variable.has_quantiles:
         return normal
     try:
         cells = known_cells(released.table(*by, item.column))

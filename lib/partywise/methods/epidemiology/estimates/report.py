@@ -24,10 +24,7 @@ def report(released: ReleasedTables, inference: Inference) -> tuple[Answer, ...]
     layout, answers = released.layout, list[Answer]()
     for name in layout.table_one:
         variable = layout.variables[name]
-        if not variable.edges:
-            answers += level_proportions(released, name, inference)
-        elif max(map(abs, variable.edges)) < float("inf"):
-            answers += quantiles(released, name, inference)
+        answers += (quantiles if variable.has_quantiles else level_proportions)(released, name, inference)
     times = {layout.variables[name].columns[0] for name in layout.incidence}
     for moments in layout.moments:
         if moments.column not in times:

@@ -32,7 +32,7 @@ def mantel_haenszel(
     of Greenland and Robins (1985). For a population strata whose size noise hides are left out and named.
     """
     cells, names = stratum_cells(released, exposure, outcome, strata)
-    sizes = _stratum_masks(cells)
+    sizes = stratum_masks(cells)
     keep = cells.clear(sizes)
     if inference.target == "cohort" and not keep.all():
         return [undetermined_answer(name, inference, _hidden_strata(names, ~keep)) for name in MANTEL_HAENSZEL]
@@ -138,7 +138,7 @@ def stratum_cells(
     return cells, [", ".join(row) for row in product(*labels)]
 
 
-def _stratum_masks(cells: Cells) -> np.ndarray:
+def stratum_masks(cells: Cells) -> np.ndarray:
     """Masks (C, c) of the cells of each stratum."""
     strata = cells.flat.size // 4
     return np.broadcast_to(np.eye(strata)[:, None, :], (strata, 4, strata)).reshape(strata, -1)

@@ -12,7 +12,7 @@ from ....models.follow_up.incidence import complex_step
 from ..consistency import ReleasedTables
 from .inference import REMEDY, Inference, known_cells
 from .moments import group_moments, mean_difference, moments_of
-from .strata import stratum_cells
+from .strata import stratum_cells, stratum_masks
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,7 @@ def mantel_haenszel_test(
     Strata whose size noise hides are left out, as from the ratios.
     """
     cells, _ = stratum_cells(released, exposure, outcome, strata)
-    count = cells.flat.size // 4
-    keep = cells.clear(np.broadcast_to(np.eye(count)[:, None, :], (count, 4, count)).reshape(count, -1))
+    keep = cells.clear(stratum_masks(cells))
     name, distribution = f"Mantel-Haenszel test of {exposure} and {outcome}", "chi-squared, 1 degree of freedom"
     if not keep.any():
         return HypothesisTest(name, None, None, distribution, f"noise hides every stratum: {REMEDY}")
