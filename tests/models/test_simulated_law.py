@@ -227,7 +227,8 @@ def test_a_stated_law_is_evaluated_where_a_search_could_have_ended_and_nowhere_e
         np.testing.assert_array_equal(again.bounds(), first.bounds())
         assert again.diagnostics["steps"] == 0 and again.record_law == law
         place = len(law.theta) - asked.model.columns.p - 2
-        for theta in ((*law.theta[:place], law.theta[place] + 0.1 * errors, *law.theta[place + 1 :]), law.theta[1:]):
+        away = (*law.theta[:place], law.theta[place] + 0.1 * errors, *law.theta[place + 1 :])
+        for theta in (away, law.theta[1:], (1e308,) * len(law.theta)):
             STATED.set(replace(law, theta=theta))
             with pytest.raises(NotNearest, match="theta of the intervals"):
                 intervals(asked)

@@ -232,9 +232,12 @@ def _evaluate_stated(
             f"theta of the intervals has {len(stated.theta)} numbers of {model.size}, by {stated.draws} draws, which "
             f"must be one of {allowed}"
         )
-    with np.errstate(all="ignore"):
-        at = law_at(model, sums, np.array(stated.theta, dtype=float), stated.draws)
-        is_end = at.is_fine(target) and hiding(at) <= 1
+    try:
+        with np.errstate(all="ignore"):
+            at = law_at(model, sums, np.array(stated.theta, dtype=float), stated.draws)
+            is_end = at.is_fine(target) and hiding(at) <= 1
+    except np.linalg.LinAlgError:
+        raise NotNearest("theta of the intervals gives no finite law of records") from None
     if not is_end:
         raise NotNearest(
             "theta of the intervals is not where the law of records is nearest to the measurements: a further step "
