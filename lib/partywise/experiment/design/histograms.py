@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.checks import CheckedFields, Range
 from ...core.randomness import Rng, stream
-from ...federation.estimators.precision import MadeUp, Precision, made_up_clients, mid_quantiles
+from ...federation.estimators.precision import MadeUp, Precision, made_up_clients, mid_quantiles, require_because
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted_values import Public, parents_of
@@ -58,10 +58,7 @@ class ValueModel(CheckedFields):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.because.strip():
-            raise ValueError(
-                "because is missing: state where the ends are public, such as the range of the instrument."
-            )
+        require_because(self.because, "the ends are public, such as the range of the instrument")
         if not self.ends[0] < self.ends[1]:
             raise ValueError(f"ends is {list(self.ends)}: give two numbers, the smaller one first.")
         before = (self.ends[0], 0.0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.checks import CheckedFields
 from ...core.randomness import Rng
-from ...federation.estimators.precision import MadeUp, Precision, made_up_clients
+from ...federation.estimators.precision import MadeUp, Precision, made_up_clients, require_because
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.mechanisms.randomized_response import RandomizedResponse
@@ -43,8 +43,7 @@ class CategoryModel(CheckedFields):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.because.strip():
-            raise ValueError("because is missing: state where the levels are public, such as the form of the survey.")
+        require_because(self.because, "the levels are public, such as the form of the survey")
         if len(self.shares) < 2 or not all(isinstance(share, int | float) for share in self.shares.values()):
             raise ValueError(f"shares is {self.shares!r}: give two levels or more, each with its share.")
         if min(self.shares.values()) < 0 or not isclose(sum(self.shares.values()), 1, abs_tol=1e-9):

@@ -104,6 +104,12 @@ def interval_fault(options: type) -> str:
     return "" if name == "later" else f" and has no intervals ({REASONS[name]})"
 
 
+def require_because(because: str, public: str) -> None:
+    """Raise a `ValueError` without a reason; ``public`` states what is public, with an example of a reason."""
+    if not because.strip():
+        raise ValueError(f"because is missing: state where {public}.")
+
+
 def mid_quantiles(values: np.ndarray, shares: Sequence[float]) -> np.ndarray:
     """Return quantiles (s, t) of columns (m, t) by their mid-distribution functions, in which ties do not jump."""
     quantiles = []

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.checks import CheckedFields, Positive
 from ...core.randomness import Rng
-from ...federation.estimators.precision import NORMAL_95, MadeUp, Precision, made_up_clients
+from ...federation.estimators.precision import NORMAL_95, MadeUp, Precision, made_up_clients, require_because
 from .bands import delta_error, log_survival_covariance, pointwise
 from .curves import survival_curve
 from .model import SurvivalEstimate, SurvivalFacts
@@ -41,10 +41,7 @@ class FollowUpModel(CheckedFields):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.because.strip():
-            raise ValueError(
-                f"because is missing: state where the horizon, {self.horizon:g}, is public, such as the study protocol."
-            )
+        require_because(self.because, f"the horizon, {self.horizon:g}, is public, such as the study protocol")
         if not self.survival:
             raise ValueError("survival is empty: give pairs such as [[12, 0.85], [60, 0.45]].")
         for name in ("survival", "retention"):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....core.checks import CheckedFields, Positive, Range
 from ....core.randomness import Rng
-from ....federation.estimators.precision import NORMAL_95, MadeUp, Precision
+from ....federation.estimators.precision import NORMAL_95, MadeUp, Precision, require_because
 from ....federation.parties import Party, split_columns
 from ....models.family_facts import FACTS, FamilyName
 from ....models.kinds import Kind
@@ -60,10 +60,7 @@ class RegressionModel(CheckedFields):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.because.strip():
-            raise ValueError(
-                "because is missing: state where kinds and ranges are public, such as the meaning of the columns."
-            )
+        require_because(self.because, "kinds and ranges are public, such as the meaning of the columns")
         if self.family not in LAWS:
             raise ValueError(f"family is {self.family!r}, which is not designed yet: use one of {', '.join(LAWS)}.")
         if not self.kinds:

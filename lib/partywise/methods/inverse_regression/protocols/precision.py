@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from ....core.checks import CheckedFields, Positive, Range
 from ....core.randomness import Rng
-from ....federation.estimators.precision import NORMAL_95, MadeUp, Precision, made_up_clients
+from ....federation.estimators.precision import NORMAL_95, MadeUp, Precision, made_up_clients, require_because
 from ....models.kinds import Kind
 from ....models.simulation.planning import PlannedLaw
 from ....models.simulation.slices import SliceMixture
@@ -44,8 +44,7 @@ class DirectionModel(CheckedFields):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.because.strip():
-            raise ValueError("because is missing: state where the edges are public, such as limits of a guideline.")
+        require_because(self.because, "the edges are public, such as limits of a guideline")
         if len(self.coefficients) < 2 or not any(self.coefficients.values()):
             raise ValueError(
                 f"coefficients is {self.coefficients!r}: name two columns or more, one of them with a coefficient."
