@@ -38,6 +38,11 @@ MISTAKES = [
         "may_be_missing has 'age', which is in complete as well",
     ),
     ({**A, "complete": ["b"]}, "complete has 'b', which has no levels"),
+    ({"levels": {"age known": [0, 1]}, "means": {"age": (0, 9)}}, "levels.age known is the name of another variable"),
+    ({"levels": {"exit by c": [0, 1]}, "incidence": [Incidence("t", "c", ["x"], 9)]}, "levels.exit by c is the name"),
+    ({"means": {"t": (0, 9)}, "incidence": [Incidence("t", "c", ["x"], 9)]}, "means has 't', the time of an incidence"),
+    ({"incidence": [Incidence("t", "c", [cause], 9) for cause in "xy"]}, "incidence has two curves by 'c'"),
+    ({"incidence": [Incidence("t", cause, ["x"], end) for cause, end in (("c", 9), ("d", 8))]}, "has horizons 9 and 8"),
     ({**A, "where": {"a": [2]}}, "where.a is 2: it is not among the levels 0, 1"),
     ({**A, "impossible": [{"a": 2}]}, "impossible.a is 2: it is not among the levels"),
     (
@@ -130,6 +135,7 @@ def test_a_plan_has_the_defaults_and_the_widths_of_a_fit(noise, weights, by_part
         ({"weights": "same"}, "weights is 'same': it must be one of auto, equal"),
         ({"noise": "none"}, "noise is 'none': it must be one of shared, local, central"),
         ({"target": "sample"}, "target is 'sample': it must be one of population, cohort"),
+        ({"weights": {"a": "large"}}, "weights.a='large' must be a number"),
         ({"weights": {"b": 1.0}}, "weights.b is 1.0: no item has this name"),
         ({"expected": {"b": 0.5}}, "expected has 'b': no question is about it"),
         ({"expected": {"a": [0.5, 0.6]}}, "expected has .* for 'a': give shares of the shape"),
@@ -137,7 +143,7 @@ def test_a_plan_has_the_defaults_and_the_widths_of_a_fit(noise, weights, by_part
 )
 def test_a_mistake_of_a_plan_is_named(keys, sentence):
     questions = Questions(levels={"a": [0, 1]}, cross=[("a",)], complete=["a"])
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence):
         questions.plan(**{"records": 100, "epsilon": 1.0, **keys})
 
 
@@ -160,3 +166,12 @@ def test_bands_without_end_have_shares_and_no_quantiles():
     assert [(answer.name, answer.estimate) for answer in model.counts()] == [("records", 100)]
     with pytest.raises(ValueError, match="'age' has no finite bands"):
         model.quantiles("age")
+    with pytest.raises(KeyError, match="no table of 'weight' was released"):
+        model.quantiles("weight")
+    with pytest.raises(ValueError, match=r"probabilities has 1\.5"):
+        model.quantiles("age", [1.5])
+
+
+def test_person_time_of_two_causes_of_one_time_is_released_once():
+    layout = Questions(incidence=[Incidence("t", cause, ["x"], 9) for cause in "cd"]).layout()
+    assert [item.name for item in layout.items] == ["exit by c", "exit by d", "t"]

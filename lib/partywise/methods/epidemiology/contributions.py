@@ -17,6 +17,7 @@ from typing import Literal
 
 import numpy as np
 
+from ...core.checks import check_numbers
 from .layout import PARTY, Columns, Layout, Moments, Table
 from .options import WeightRule
 
@@ -89,6 +90,7 @@ def contributions(layout: Layout, rule: WeightRule = "auto", distribution: Distr
     power = 1 / 3 if distribution == "laplace" else 1 / 4
     names = [item.name for item in layout.items]
     rows = rule if isinstance(rule, dict) else {}
+    check_numbers(**{f"weights.{name}": weight for name, weight in rows.items()})
     for name, weight in rows.items():
         if name not in names:
             raise ValueError(f"weights.{name} is {weight!r}: no item has this name; take one of {', '.join(names)}.")

@@ -196,6 +196,9 @@ class Questions:
             if name in self.levels and name in self.table_one:
                 raise ValueError(f"levels.{name} is given in table_one as well: leave one of them out.")
             _checked_variable(name, known[name])
+        taken = {incidence.name for incidence in self.incidence} | {known_variable(name).name for name in self.means}
+        for name in sorted(taken & known.keys()):
+            raise ValueError(f"levels.{name} is the name of another variable of these questions: rename the column.")
         for key, mentioned in (
             ("by", [self.by] if self.by else []),
             ("cross", [name for names in self.cross for name in _checked_names(names)]),
@@ -212,9 +215,25 @@ class Questions:
                 raise ValueError(f"may_be_missing has {column!r}: it is for columns of means; leave it out.")
             if column in self.complete:
                 raise ValueError(f"may_be_missing has {column!r}, which is in complete as well: leave it out of one.")
+        for number, incidence in enumerate(self.incidence):
+            self._check_incidence(incidence, self.incidence[:number])
         if not (self.table_one or self.means or self.cross or self.incidence):
             raise ValueError("questions ask for nothing: give table_one, means, cross or incidence.")
         self.layout()
+
+    def _check_incidence(self, incidence: Incidence, before: Sequence[Incidence]) -> None:
+        """Raise where the sums or the table of an incidence would be those of other questions."""
+        if incidence.time in self.means:
+            raise ValueError(
+                f"means has {incidence.time!r}, the time of an incidence: leave it out for its restricted mean."
+            )
+        for other in before:
+            if other.cause == incidence.cause:
+                raise ValueError(f"incidence has two curves by {other.cause!r}: give all causes in one Incidence.")
+            if other.time == incidence.time and other.horizon != incidence.horizon:
+                raise ValueError(
+                    f"incidence has horizons {other.horizon:g} and {incidence.horizon:g} of {other.time!r}: give one."
+                )
 
     @property
     def merged_tables(self) -> tuple[str, ...]:
@@ -266,6 +285,8 @@ class Questions:
             for incidence in self.incidence
             if incidence.person_time
         ]
+        # Causes with one time share its person-time.
+        moments = list(dict.fromkeys(moments))
         tables += [
             Table((*([group] if group else []), known_variable(column), *party)) for column in self._columns_to_count()
         ]
@@ -290,7 +311,14 @@ class Questions:
         )
         cross = tuple(tuple(names) for names in self.cross)
         return Layout(
-            self.by, tuple(tables), tuple(moments), tuple(self.table_one), cross, tuple(exits), subset, impossible
+            self.by,
+            tuple(tables),
+            tuple(dict.fromkeys(moments)),
+            tuple(self.table_one),
+            cross,
+            tuple(exits),
+            subset,
+            impossible,
         )
 
     def plan(

@@ -57,7 +57,12 @@ def quantiles(
     counts. The interval holds the values at which a test does not reject the probability. ValueError for a variable
     without finite edges.
     """
+    if name not in released.layout.variables:
+        raise KeyError(f"no table of {name!r} was released: add it to table_one, with Bands.")
     variable = released.layout.variables[name]
+    for probability in probabilities:
+        if not 0 < probability < 1:
+            raise ValueError(f"probabilities has {probability!r}: give numbers between 0 and 1.")
     if not variable.has_quantiles:
         raise ValueError(f"{name!r} has no finite bands: declare Bands with finite edges for quantiles.")
     group, rows = group_cells(released, name)
