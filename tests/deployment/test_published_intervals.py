@@ -161,8 +161,27 @@ def without_law(folder: Path) -> None:
     (folder / "statement.json").write_text(json.dumps(told))
 
 
+def edited_row(**values: str) -> Callable[[Path], None]:
+    """The row of one coefficient has other values."""
+
+    def forge(folder: Path) -> None:
+        rows = rows_of(folder)
+        rows[1] |= values
+        write_rows(folder, rows)
+
+    return forge
+
+
+def reordered(folder: Path) -> None:
+    first, second, *others = rows_of(folder)
+    write_rows(folder, [second, first, *others])
+
+
 FORGERIES: dict[str, tuple[Callable[[Path], None], str]] = {
     "a bound": (moved_bound(1e-4), "estimate.csv is not what the program makes"),
+    "the level": (edited_row(interval="90 %"), "estimate.csv is not what the program makes"),
+    "an interval that is withheld": (edited_row(lower="", upper=""), "estimate.csv is not what the program makes"),
+    "another order": (reordered, "estimate.csv is not what the program makes"),
     "theta": (statement_field("law", "theta", to=lambda theta: [theta[0] + 0.05, *theta[1:]]), "theta .* nearest"),
     "a nuisance of theta": (
         statement_field("law", "theta", to=lambda theta: [*theta[:-1], theta[-1] + 0.5]),
@@ -182,6 +201,10 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], str]] = {
     "the estimand": (statement_field("estimand", to=lambda words: words[:40]), "estimand"),
     "the test of shapes": (statement_field("diagnostics", "shape_test", to=lambda p: p / 2), "shape_test"),
     "the share of clipped records": (statement_field("diagnostics", "clipped", to=lambda share: 0.0), "clipped"),
+    "a kind of no column": (
+        statement_field("kinds", to=lambda kinds: kinds | {"z": kinds["b"]}),
+        "another z of kinds",
+    ),
     "the number of intervals": (statement_field("numbers", to=lambda n: n + 1), "numbers of intervals"),
 }
 

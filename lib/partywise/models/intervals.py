@@ -63,6 +63,13 @@ def reason_name(reason: str) -> str:
     return name
 
 
+def level_of(alpha: float) -> float:
+    """Return the level 1 - alpha of intervals; ValueError for an alpha outside (0, 1)."""
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha={alpha!r} must lie in (0, 1): give 0.05 for intervals of 95 %.")
+    return 1 - alpha
+
+
 @dataclass(frozen=True)
 class FittedLaw:
     """Law of one record that is nearest to released numbers: what it takes to make intervals again.

@@ -5,9 +5,9 @@ How a kind maps latent normal numbers to a column is in `partywise.models.simula
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
+from numbers import Real
 from typing import Literal, get_args
 
 KindName = Literal["normal", "uniform", "binary", "lognormal"]
@@ -46,20 +46,22 @@ class Kind:
             raise ValueError(f"kinds has {self.name!r} with shift {self.shift}: give a finite number.")
 
     @classmethod
-    def of_text(cls, column: str, declared: str | Sequence[str | float], because: str) -> Kind:
+    def of_text(cls, column: str, declared: object, because: str) -> Kind:
         """Read ``"normal"``, ``("uniform", low, high)``, ``("binary", low, high)`` or ``("lognormal", shift)``."""
-        name, *numbers = [declared] if isinstance(declared, str) else declared
-        if name in WAITING:
+        parts = [declared] if isinstance(declared, str) else declared
+        # Of a mapping such as {"binary": [0, 2]} only the keys would be read.
+        name, *numbers = parts if isinstance(parts, list | tuple) and parts else ["", None]
+        if str(name) in WAITING:
             raise ValueError(
                 f"kinds has {name!r} for column {column!r}: {WAITING[str(name)]}; leave kinds out for no intervals."
             )
         counts = {"uniform": (2,), "binary": (0, 2), "lognormal": (0, 1)}.get(str(name), (0,))
-        if str(name) in KINDS and len(numbers) not in counts:
+        values = [float(number) for number in numbers if isinstance(number, Real) and not isinstance(number, bool)]
+        if len(values) != len(numbers) or (str(name) in KINDS and len(numbers) not in counts):
             raise ValueError(
                 f"kinds has {declared!r} for column {column!r}: give 'normal', ('uniform', low, high), ('binary', low, "
                 "high) or ('lognormal', shift)."
             )
-        values = [float(number) for number in numbers]
         if name == "lognormal":
             return cls(str(name), shift=values[0] if values else 0.0, because=because)
         ends = (values[0], values[1]) if values else (0.0, 1.0)

@@ -365,6 +365,7 @@ MISTAKES_OF_COEFFICIENTS = {
     "kind": ({"model.kinds.age": "normall"}, "kinds has 'normall', which is unknown: use one of normal"),
     "levels": ({"model.kinds.age": "levels"}, "kinds has 'levels' for column 'age': indicators of a category have no"),
     "no kinds": ({"model.kinds": {}}, "kinds is empty: name every column"),
+    "kind as a block": ({"model.kinds.age": {"lognormal": -3}}, r"'lognormal': -3\} for column 'age': give 'normal'"),
     "share": ({"model.shares.age": 0.5}, r"shares.age is 0.5: give a share in \[0.02, 0.98\], of a binary column"),
     "scale": ({"model.scale.age": -1.0}, "scale.age is -1.0: give a positive number"),
     "lognormal": (
@@ -378,7 +379,7 @@ MISTAKES_OF_COEFFICIENTS = {
     "family": ({"model.family": "inverse_gaussian"}, "family is 'inverse_gaussian', which is not designed yet"),
     "correlation": ({"model.correlation": 0.95}, r"correlation is 0.95: it must lie in \[-0.9, 0.9\]"),
     "because": ({"model.because": " "}, "because is missing: state where kinds and ranges are public"),
-    "parties": ({"parties": 5}, "parties is 5: give 2 to 3, so that every one holds a column"),
+    "parties": ({"parties": 5}, "^design.curves.parties is 5: give 2 to 3, so that every one holds a column"),
     "radii": ({"model.radii": [3.0, 3.0]}, r"model.radii is \[3.0, 3.0\]: give 3 numbers, one per party"),
     "hidden": ({"n": 300, "largest_epsilon": 0.5}, "does not stand out of its noise at any epsilon up to largest"),
     "narrow": ({"half_width.smoker": 0.05}, r"records alone give \+-0.1.*; n = \d+ would"),

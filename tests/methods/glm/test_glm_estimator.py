@@ -115,8 +115,12 @@ def test_private_fits_keep_their_epsilon(protocol):
     assert model.privacy_.epsilon_certified == pytest.approx(4.0, rel=1e-9)
     assert model.bse is None and model.pvalues is None
     assert model.tvalues is None and model.llf is None and model.aic is None and model.bic is None
-    assert (model.conf_int() is None) == (protocol != "moments") and model.params["intercept"] == model.intercept_
+    assert (model.conf_int() is None) == (protocol not in ("moments", "noisy_newton")) and model.params[
+        "intercept"
+    ] == model.intercept_
     assert model.score(X, y) > 0.2
+    with pytest.raises(ValueError, match="alpha=95 must lie"):
+        model.conf_int(95)
     assert "epsilon 4 at delta 1e-05, for one row" in model.summary() and "std err" not in model.summary()
 
 

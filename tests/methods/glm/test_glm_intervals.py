@@ -248,6 +248,10 @@ def test_the_estimator_has_them_and_says_why_others_have_none():
         ({"x0": "normal", "x1": ("uniform", 1.0)}, r"\('uniform', low, high\)"),
         ({"x0": "normal", "x1": ("binary", 1.0, 0.0)}, "the smaller first"),
         ({"x0": "normal", "x1": "bell"}, "use one of normal"),
+        ({"x0": "normal", "x1": {"binary": [0, 2]}}, r"\{'binary': \[0, 2\]\} for column 'x1': give 'normal'"),
+        ({"x0": "normal", "x1": ("lognormal", "0")}, r"\('lognormal', '0'\) for column 'x1': give 'normal'"),
+        ({"x0": "normal", "x1": None}, "None for column 'x1': give 'normal'"),
+        (["normal", "normal"], r"kinds is \['normal', 'normal'\]: give one of each column by name"),
     ],
 )
 def test_kinds_that_are_none_are_refused(kinds, words):

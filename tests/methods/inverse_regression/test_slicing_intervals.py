@@ -51,7 +51,7 @@ def test_levels_the_summary_and_a_copy():
     assert f"intervals: {model.intervals_.estimand}" in text
     again = fitted()
     assert again.loss_bound_ == model.loss_bound_ and np.array_equal(again.conf_int(), model.conf_int())
-    with pytest.raises(ValueError, match="level"):
+    with pytest.raises(ValueError, match=r"alpha=0.0 must lie in \(0, 1\): give 0.05"):
         model.conf_int(0.0)
 
 
@@ -99,7 +99,7 @@ def test_there_are_none_for_a_stated_reason(given, words):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"kinds": {"x0": "normal"}}, r"kinds names \['x0'\]: give one of each column"),
+        ({"kinds": {"x0": "normal"}}, r"kinds is \{'x0': .normal.\}: give one of each column"),
         ({"kinds": NORMAL | {"x1": "uniform"}}, "kinds has 'uniform' for column 'x1': only 'normal'"),
     ],
 )

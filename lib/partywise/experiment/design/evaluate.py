@@ -96,8 +96,8 @@ class Evaluator:
         return ahead, run.names
 
     def _precision(self, epsilon: float, n: int, is_rough: bool = False) -> Precision:
+        estimate = self.ahead(epsilon, n)[0].estimate
         try:
-            estimate = self.ahead(epsilon, n)[0].estimate
             return self.model.expected_precision(estimate, n, self.targets, is_rough=is_rough)
         except ValueError as error:
             raise ConfigError(f"{self.where}: {error}") from None

@@ -347,6 +347,6 @@ class VerticalGLM(Results):
             raise ValueError(
                 f"kinds={self.kinds!r} is read by protocol='moments' and 'noisy_newton' only: leave it out."
             )
-        if set(self.kinds) != set(names):
-            raise ValueError(f"kinds names {sorted(self.kinds)}: give one of each column, {sorted(names)}.")
+        if not isinstance(self.kinds, Mapping) or set(self.kinds) != set(names):
+            raise ValueError(f"kinds is {self.kinds!r}: give one of each column by name, {sorted(names)}.")
         return tuple(Kind.of_text(name, self.kinds[name], DECLARED) for name in names)

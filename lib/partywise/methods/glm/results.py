@@ -13,7 +13,7 @@ from scipy.special import chdtrc, fdtrc
 from ...core.arrays import summary_rows
 from ...core.errors import ModelError
 from ...models.family_facts import FACTS
-from ...models.intervals import noise_line
+from ...models.intervals import level_of, noise_line
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald
 from .model import GlmEstimate
 from .noisy_statistics.submodels import coefficients
@@ -221,8 +221,9 @@ class Results(Predictions):
         age       -0.02  0.22
         dose       0.86  1.10
         """
-        tests = self._tests(1 - alpha)
-        return self._by_name(self.intervals_.bounds(1 - alpha) if tests is None else tests.interval)
+        level = level_of(alpha)
+        tests = self._tests(level)
+        return self._by_name(self.intervals_.bounds(level) if tests is None else tests.interval)
 
     def compare_lr_test(self, restricted: Results) -> tuple[float, float, int]:
         """Likelihood ratio, its p-value and degrees of freedom, against the same model with fewer columns.

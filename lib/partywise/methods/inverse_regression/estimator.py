@@ -17,7 +17,7 @@ from ...federation.estimators.fit_budget import Budget
 from ...federation.estimators.inputs import column_labels, numbers, vector
 from ...federation.estimators.parameters import Method
 from ...federation.secure_streams import Randomness
-from ...models.intervals import Intervals, noise_line
+from ...models.intervals import Intervals, level_of, noise_line
 from ...models.kinds import Kind
 from ...privacy.accounted_values import Public
 from .model import Settings, SlicingEstimate, SlicingFacts
@@ -222,8 +222,8 @@ class SlicedInverseRegression(Transformer):
             raise ValueError(
                 f"kinds={self.kinds!r} is read by protocols 'certified' and 'whitened' only: leave it out."
             )
-        if set(self.kinds) != set(names):
-            raise ValueError(f"kinds names {sorted(self.kinds)}: give one of each column, {sorted(names)}.")
+        if not isinstance(self.kinds, Mapping) or set(self.kinds) != set(names):
+            raise ValueError(f"kinds is {self.kinds!r}: give one of each column by name, {sorted(names)}.")
         for name, kind in self.kinds.items():
             if kind != "normal":
                 raise ValueError(
@@ -275,7 +275,7 @@ class SlicedInverseRegression(Transformer):
         ValueError
             For an ``alpha`` outside (0, 1).
         """
-        return self.intervals_.bounds(1 - alpha)
+        return self.intervals_.bounds(level_of(alpha))
 
     def _summary_head(self) -> list[str]:
         """Cost, what is known of the noise, the bound of the loss, and the columns that have a contrast."""

@@ -96,9 +96,9 @@ def fit_of(question: Question) -> Fit | Intervals:
     if question.tested and (p_value := shape_test(fitted)) < FITS:
         reason = reason_of(
             "shapes",
-            f"the {'declared' if question.declared else 'normal'} shapes of columns do not fit the shares of records "
-            f"beyond public bounds (p = {p_value:.1g}): declare other kinds of columns (`kinds`), or use a larger "
-            "radius",
+            f"the {'declared' if question.declared else 'normal'} shapes of records do not fit their shares beyond "
+            f"public bounds (p = {p_value:.1g}): declare other kinds of columns (`kinds`), or use a larger radius or "
+            "range of the response",
         )
         return Intervals(
             reason=reason,

@@ -175,10 +175,7 @@ class RegressionModel(CheckedFields):
         return [[INTERCEPT, *self.kinds].index(name) for name in targets]
 
     def _kind(self, column: str) -> Kind:
-        declared = self.kinds[column]
-        return Kind.of_text(
-            column, declared if isinstance(declared, str) else tuple(cast(Sequence, declared)), self.because
-        )
+        return Kind.of_text(column, self.kinds[column], self.because)
 
     def _constants(self, column: str) -> tuple[float, float]:
         """Centre and deviation of a column."""
