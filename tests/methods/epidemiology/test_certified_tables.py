@@ -163,6 +163,11 @@ def test_refused_tables_are_left_out_and_others_are_exact():
     assert refused.two_by_two("arm", "died") == exact.two_by_two("arm", "died")
     with pytest.raises(KeyError, match="no table of arm, sex was released"):
         refused.counts("arm", "sex")
+    with pytest.warns(UserWarning, match="every table is refused"):
+        nothing = model("suppressed", questions, parties=2, threshold=100).fit(frame)
+    assert nothing.status_ == "not_estimable" and nothing.answers() == () and nothing.tests() == ()
+    with pytest.raises(KeyError, match="no table was released"):
+        nothing.counts()
 
 
 @pytest.mark.parametrize(

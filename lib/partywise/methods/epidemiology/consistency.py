@@ -109,6 +109,8 @@ class ReleasedTables:
         """Sentence on the table that would be needed."""
         variables = self.layout.variables
         absent = [name for name in names if name not in variables]
+        if not names:
+            return "no table was released: ask for one in the question set."
         if absent:
             return f"no table of {', '.join(names)} was released: ask for {absent[0]!r} in the question set."
         table = Table(tuple(variables[name] for name in names))

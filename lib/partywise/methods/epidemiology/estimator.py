@@ -172,6 +172,8 @@ class FederatedEpidemiology(Estimator):
 
     def _judge_tables(self) -> Verdict:
         """Judge whether any number is determined."""
+        if not self.released_.tables and not self.released_.moments:
+            return Verdict("not_estimable", "every table is refused, for each has a small cell")
         answers = report(self.released_, self._inference())
         if not answers or any(answer.determined for answer in answers):
             return OK

@@ -269,7 +269,7 @@ class Layout:
         """Entries (d,) of a release by item, tables with their shapes."""
         parts = np.split(entries, np.cumsum([item.entries for item in self.items])[:-1])
         shapes = [item.shape if isinstance(item, Table) else (-1, item.groups) for item in self.items]
-        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+        return [part.reshape(shape) for part, shape in zip(parts[: len(shapes)], shapes, strict=True)]
 
     def canonical(self) -> tuple[str, np.ndarray]:
         """Text that is the same for every order of items and levels, and the entries (d,) in that text's order."""

@@ -72,7 +72,8 @@ class EpidemiologyEstimate:
         by_party = self.sizes if questions.by_party else None
         parts = terms.layout.split(self.sums)
         terms, parts = _allowed_items(terms, parts)
-        sums = np.concatenate([part.ravel() for part in parts])
+        # Every table may be refused.
+        sums = np.concatenate([np.zeros(0), *(part.ravel() for part in parts)])
         return consistent_tables(terms, sums, self.noise_sd, sum(self.sizes), by_party, excess=self.excess)
 
 
@@ -92,6 +93,7 @@ def _allowed_items(terms: Contributions, parts: list[np.ndarray]) -> tuple[Contr
     mask = [*allowed[: len(layout.tables)], *(bool(moments) for _ in layout.moments)]
     layout = replace(
         layout,
+        by=layout.by if has(*group) else None,
         tables=tables,
         table_one=tuple(name for name in layout.table_one if has(*group, name)),
         cross=tuple(names for names in layout.cross if has(*names)),
