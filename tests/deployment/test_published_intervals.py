@@ -271,3 +271,22 @@ def test_the_text_of_a_statement_has_the_lines(published):
     statement = json_of(published[0], "statement.json")
     lines = list(interval_lines(statement["intervals"]))
     assert "\n".join(lines).encode() in text_of(statement) and len(lines) <= LINES
+
+
+def test_a_forged_bound_of_noisy_newton_is_found(tmp_path, capsys):
+    """The law of its scores is made again at the coefficients that follow from earlier releases."""
+    case = case_of_kinds()
+    for row in case.files["bank"]["bank.csv"][1]:
+        row[2] = str(int(float(row[2]) > 1))
+    del case.settings["response_bounds"], case.network["trusted"]
+    case.settings["family"] = "binomial"
+    case.take_newton_steps()
+    # At the 8 of the case noise hides a column of 500 records.
+    case.network["epsilon"], case.grid["epsilon"] = 20.0, [20.0]
+    release = publish(case, tmp_path)
+    assert json_of(release, "statement.json")["intervals"]["numbers"] == 4
+    assert checked(release, tmp_path, capsys)[0] == 0
+    moved_bound(1e-4)(release)
+    sealed(release, tmp_path / "certificates", json_of(release, "statement.json"))
+    code, _, complaint = checked(release, tmp_path, capsys)
+    assert code == 1 and "estimate.csv is not what the program makes" in complaint

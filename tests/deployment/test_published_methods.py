@@ -150,19 +150,11 @@ def test_noise_that_depends_on_records_is_refused_before_anybody_connects(method
     assert not (tmp_path / "bank" / "ledger.jsonl").exists()
 
 
-class Aggregated(Apart):
-    """A case whose method has an aggregator beside the analyst."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*self.files, "analyst", "aggregator")
-
-
 def test_what_a_trusted_aggregator_draws_is_published(tmp_path, capsys):
     """The noise of a place without data is a measurement as well; that place signs nothing."""
-    case = Aggregated("vertical_glm")
-    case.method = {"protocol": "noisy_newton"}
-    case.network |= {"mode": "release", "trusted": {"aggregator": "the office"}}
+    case = Apart("vertical_glm")
+    case.take_newton_steps()
+    case.network["mode"] = "release"
     case.write(tmp_path)
     told = Parties(case, tmp_path).succeeded()
     assert "(signed by" in told["analyst"].out and "signed" not in told["aggregator"].out

@@ -192,8 +192,8 @@ def test_the_screen_says_what_coalitions_can_learn(tmp_path):
 def newton(**network) -> Apart:
     """Noisy Newton steps between a shop and a bank, whose records an aggregator sees."""
     case = Apart("vertical_glm")
-    case.method = {"protocol": "noisy_newton"}
-    case.network["parties"]["aggregator"] = case.network["parties"].pop("dealer")
+    case.take_newton_steps()
+    del case.network["trusted"]
     case.network |= {"mode": "release", **network}
     return case
 
