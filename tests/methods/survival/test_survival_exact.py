@@ -188,3 +188,15 @@ def test_a_released_curve_that_is_one_half_at_an_edge_has_its_median_there():
     edges = np.arange(21.0)
     cells = cell_counts(SurvivalRecords(times, times < 20), edges).astype(float)
     assert survival_curve(correct_sum(cells, edges, 0.0, 24)).median == pytest.approx(12.0)
+
+
+def test_pooled_fits_of_many_records_tend_to_the_coefficients_or_nearer_to_0_where_baselines_differ():
+    one = Weibull(baselines=(0.7,))
+    np.testing.assert_allclose(one.pooled_coefficients(), one.coefficients, atol=1e-12)
+    unlike = Weibull(baselines=(0.2, 1.0, 5.0))
+    fitted = exact.cox(scaled(unlike, 30_000, seed=5))
+    limit, conditional = (
+        np.asarray(values) * unlike.half_width for values in (unlike.pooled_coefficients(), unlike.coefficients)
+    )
+    errors, without = ((fitted.coefficients - known) / fitted.standard_errors for known in (limit, conditional))
+    assert np.abs(errors).max() < 4 and np.abs(without).max() > 12

@@ -33,8 +33,14 @@ def draw_generated(settings: SurvivalGeneratedSettings, spec: object, rng_for: R
     groups = range(max(len(settings.groups), 1))
     truth = [] if settings.covariates else [weibull.survival(known, group) for group in groups]
     data = of_records(settings, drawn, weibull.centre, weibull.half_width)
-    data = replace(data, truth=np.asarray(effects) * weibull.half_width)
+    data = replace(data, truth=_limit_of_pooled_fits(weibull) * weibull.half_width)
     return replace(data, true_times=known, true_survival=np.array(truth)) if truth else data
+
+
+@lru_cache(maxsize=8)
+def _limit_of_pooled_fits(weibull: Weibull) -> np.ndarray:
+    """Return what a cohort's pooled Cox fit, and hence every private one, estimates; replicates share it."""
+    return weibull.pooled_coefficients() if weibull.coefficients else np.zeros(0)
 
 
 def draw_dataset(settings: SurvivalDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> SurvivalData:

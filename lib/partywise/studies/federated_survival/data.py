@@ -32,7 +32,7 @@ class SurvivalData:
     group_names : (A,) where there are several
     clip_mask : (n,) bool, records whose covariates were clipped or shrunk; only an evaluator reads it
     horizon, radius, edges : as of `SurvivalFacts`
-    truth : (p,) true log hazard ratios of the scaled covariates, (0,) where unknown
+    truth : (p,) log hazard ratios of the scaled covariates to which pooled fits tend, (0,) where unknown
     true_survival : (A, m) true survival at ``true_times`` (m,), both empty where unknown
     ids : (n,) str, what the records of own data are called; person : (n,) int, whose each is; both (0,) where unknown
     """

@@ -79,7 +79,7 @@ def _intervals(
 ) -> SurvivalMeasures:
     """Numbers of the intervals of log hazard ratios, or of survival at all edges where no regression is fitted.
 
-    truths : (J,) true survival of each group at the edges; truth : (p,) true log hazard ratios; where they are known
+    truths : (J,) true survival of each group at the edges; truth : (p,) log hazard ratios; where they are known
     pooled_errors : (p,) standard errors of the pooled fit, over records alone
     """
     hidden = SurvivalMeasures(identified=False) if estimate.status == "not_estimable" else SurvivalMeasures()
