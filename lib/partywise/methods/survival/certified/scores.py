@@ -36,6 +36,8 @@ FINE_FROM = 4000.0
 # them in any direction: beyond, there are no intervals.
 LAST_FACTOR = 1.3
 LARGEST_MEMORY = 0.5
+# The least mu sqrt(n / K') of intervals: below it, few fits pass the two rules above, and noise chose these.
+LEAST_SIGNAL = 10.0
 # By how much of its noise the released information is taken to be too large.
 INFLATION = 0.3
 # The least step of a cumulative hazard.
@@ -98,11 +100,14 @@ class ScoreTerms:
         return self.horizon / (self.bins // self.cells_per_bin)
 
     @property
+    def signal(self) -> float:
+        """mu sqrt(n / K'): standard deviation of a sum over records in units of its noise, up to a constant."""
+        return float(self.mu * np.sqrt(self.records / self.noise_factor))
+
+    @property
     def stopped_at(self) -> float:
         """Cumulative hazard C at which follow-up ends."""
-        if self.stop is not None:
-            return self.stop
-        return STOPS[int(np.searchsorted(LOOSER_FROM, self.mu * np.sqrt(self.records / self.noise_factor), "right"))]
+        return STOPS[int(np.searchsorted(LOOSER_FROM, self.signal, "right"))] if self.stop is None else self.stop
 
     @property
     def length(self) -> int:
@@ -243,9 +248,13 @@ class ScoreFit:
     factor: float
     rounds: int
 
-    @property
-    def reason(self) -> str:
-        """Why intervals are missing, by released numbers alone; empty where they exist."""
+    def reason(self, terms: ScoreTerms) -> str:
+        """Why intervals are missing, by public facts and released numbers alone; empty where they exist."""
+        if terms.signal < LEAST_SIGNAL:
+            return (
+                f"intervals are not estimable at this noise: mu sqrt(n / K') is {terms.signal:.2g}, below "
+                f"{LEAST_SIGNAL:g}; give a larger epsilon, more records or another trust than that of local noise."
+            )
         left = float(np.linalg.norm(self.memory, 2))
         if not 1 / LAST_FACTOR <= self.factor <= LAST_FACTOR:
             return (

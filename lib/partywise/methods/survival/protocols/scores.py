@@ -40,8 +40,8 @@ def server_fits(fits: Fits, noisy: ReleasedSum, baseline: Baseline, terms: Score
 def server_answer(fits: Fits, baseline: Baseline, terms: ScoreTerms) -> Answer:
     """The last model, with its covariance over records and noise, or the reason why there is none."""
     last = fits[-1]
-    covariance = None if last.reason else last.covariance
-    return last.model, np.stack([fit.model.coefficients for fit in fits]), covariance, last.reason
+    reason = last.reason(terms)
+    return last.model, np.stack([fit.model.coefficients for fit in fits]), None if reason else last.covariance, reason
 
 
 def fit(run: Run) -> SurvivalEstimate:
