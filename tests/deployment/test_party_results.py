@@ -18,7 +18,7 @@ import yaml
 
 from crate.content import crate_of
 from crate.metadata import FEDERATED, METADATA
-from deployment_cases import STUDIES, Apart
+from deployment_cases import STUDIES, Apart, simulated
 from deployment_processes import Parties, PartyOutput
 from partywise.__main__ import main
 from partywise.core.verdicts import OF_RECORDS
@@ -28,7 +28,7 @@ from partywise.deployment.outcomes.run_files import last_run, read_record, write
 from partywise.deployment.part import LocalRun
 from partywise.deployment.screen import _number_line
 from partywise.deployment.session.outcome import Outcome, outcomes
-from partywise.experiment.cells import Cell, execution, run
+from partywise.experiment.cells import Cell, execution
 from partywise.experiment.data import generate
 from partywise.experiment.owner_outputs import OwnerReport, estimate_rows, plain
 from partywise.experiment.plans import plans, read_configuration
@@ -145,18 +145,6 @@ def finished(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     case.write(folder)
     parties = Parties(case, folder)
     return Finished(study, case, folder, parties.all(), parties.configs[case.names[0]])
-
-
-def simulated(case: Apart, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cell:
-    """The cell of the same fit where all data lie in one place."""
-    monkeypatch.chdir(folder / "whole")
-    found = case.deployment()
-    network = found.network
-    data = generate(found.plan, network.case, [0], "resources")
-    cells = run(found.plan, network.case, network.method, found.n_parties, [0], [network.fold], data)
-    (cell,) = (one for one in cells if one.coords["epsilon"] == found.epsilon)
-    monkeypatch.chdir(folder)
-    return cell
 
 
 def report_of(cell: Cell) -> OwnerReport:

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from own_data_sets import write_csv
 from partywise.core.randomness import stream
 from partywise.deployment.deployments import Deployment, deployments_of
+from partywise.experiment.cells import Cell, run
+from partywise.experiment.data import generate
 from partywise.experiment.plans import plans
 from partywise.experiment.study import available, load
 
@@ -95,6 +98,18 @@ class Apart:
                 for place in ("whole", party):
                     write_csv(folder / place / file, header, rows)
         return folder / "whole"
+
+
+def simulated(case: Apart, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cell:
+    """The cell of the same fit where all data lie in one place."""
+    monkeypatch.chdir(folder / "whole")
+    found = case.deployment()
+    network = found.network
+    data = generate(found.plan, network.case, [0], "resources")
+    cells = run(found.plan, network.case, network.method, found.n_parties, [0], [network.fold], data)
+    (cell,) = (one for one in cells if one.coords["epsilon"] == found.epsilon)
+    monkeypatch.chdir(folder)
+    return cell
 
 
 def _text(values: np.ndarray) -> list[str]:
