@@ -18,7 +18,7 @@ import yaml
 
 from crate.content import crate_of
 from crate.metadata import FEDERATED, METADATA
-from deployment_cases import STUDIES, Apart, simulated
+from deployment_cases import STUDIES, Apart, clients_of_kinds, simulated
 from deployment_processes import Parties, PartyOutput
 from partywise.__main__ import main
 from partywise.core.verdicts import OF_RECORDS
@@ -202,6 +202,22 @@ def test_every_place_writes_what_it_has_of_the_estimate_as_the_simulation_has_it
         # Of linear models with columns at two parties nobody has the whole.
         assert sum(shares) == pytest.approx(expected.pop("intercept").estimate, rel=1e-12)
     assert found.keys() == expected.keys() != set()
+
+
+@pytest.mark.parametrize("protocol", ["certified", "whitened"])
+def test_intervals_of_a_direction_and_the_bound_of_its_loss_are_those_of_the_simulation(
+    protocol, tmp_path, monkeypatch
+):
+    case = clients_of_kinds()
+    case.method |= {"protocol": protocol}
+    case.network |= {"fold": 0}
+    case.write(tmp_path)
+    Parties(case, tmp_path).succeeded()
+    model, folder = report_of(simulated(case, tmp_path, monkeypatch)).model, last_run(tmp_path / "out" / "server")
+    rows, outcome = rows_in(folder / "estimate.csv"), json.loads((folder / "outcome.json").read_text())
+    assert [row.name for row in rows if row.lower is not None] == ["direction 1 a", "direction 1 b"]
+    assert list(map(repr, rows)) == list(map(repr, estimate_rows(model)))
+    assert 0 < outcome["estimate"]["model"]["loss_bound"] == model["loss_bound"] < 0.3
 
 
 def test_the_cell_of_a_run_is_that_of_the_simulation_but_for_what_needs_records(finished, monkeypatch):

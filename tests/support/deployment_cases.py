@@ -268,3 +268,20 @@ def curves(case: Apart) -> None:
     case.spec, case.method = {"unit": "features"}, {"protocol": "moments", "dealer": "dealer"}
     case.grid |= {"folds": 3, "epsilon": [1000.0]}
     case.network |= {"epsilon": 1000.0, "fold": 1, "rows": DAYS}
+
+
+def clients_of_kinds() -> Apart:
+    """One direction of two normal columns at two clinics, both declared."""
+    case, rng = Apart("sliced_inverse_regression"), stream(3, "published intervals", "clients")
+    sizes = {"north": 300, "south": 200}
+    for place, n in sizes.items():
+        X = rng.standard_normal((n, 2))
+        flow = X @ [1.0, -0.5] + 0.5 * rng.standard_normal(n)
+        case.files[place] = {f"{place}.csv": (("a", "b", "flow"), [_text(row) for row in np.column_stack([X, flow])])}
+    normal = {"bounds": [-2, 2], "kind": "normal", "because": "by its meaning"}
+    case.settings |= {"columns": [{"name": name} | normal for name in "ab"], "edges": [-1.0, 0.0, 1.0]}
+    del case.settings["user"], case.settings["rows_per_user"]
+    case.spec, case.method = {"unit": "row"}, {"protocol": "certified", "noise": "shared"}
+    case.network |= {"rows": sizes, "epsilon": 8.0, "publisher": "server"}
+    case.grid |= {"epsilon": [8.0]}
+    return case
