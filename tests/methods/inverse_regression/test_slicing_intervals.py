@@ -78,7 +78,7 @@ def test_of_two_directions_only_the_span_has_a_bound():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"kinds": None}, "undeclared kinds: .*`kinds`"),
+        ({"kinds": None}, "undeclared kinds: .*`kind: normal` for every column .*`kinds`"),
         ({"intervals": "none"}, "not asked for"),
         ({"second": "mirrored"}, "later: .*'goe'"),
         ({"aggregation": "kernel", "noise": "local"}, "later: .*'mean'"),

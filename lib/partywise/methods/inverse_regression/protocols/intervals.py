@@ -37,7 +37,10 @@ ESTIMAND = (
 SCREENED = "columns were screened by the same records; the law of that choice is not known"
 ESTIMATED = "the number of directions was chosen by the same noisy numbers; the law of that choice is not known"
 OTHER_OPTIONS = "only releases with aggregation 'mean' and second 'goe' have a law for intervals yet"
-UNDECLARED = "no release tests whether columns are normal in slices: declare it (`kinds`)"
+UNDECLARED = (
+    "no release tests whether columns are normal in slices: declare `kind: normal` for every column (own tables), or "
+    "`kinds` (estimator); a category has no such law"
+)
 TURNING = "{} directions may turn within their subspace: only the bound of the loss of their span is given"
 
 
