@@ -36,7 +36,8 @@ REST = (
     "of coefficients before clipping, over records and noise; they rest on {}, and untested on a linear predictor, the "
     "family's variance, Gaussian dependence of columns and records drawn independently"
 )
-# Largest deviation of the logarithm of a dispersion: coverage of moments fell to 0.93 at 0.36.
+# Largest deviation of the logarithm of a dispersion: coverage of moments fell to 0.93 at 0.36; that of Gaussian fits by
+# noisy Newton was 0.915 beyond it (44 fits, SE 0.023), and 0.943 from 0.2 on (159 fits, SE 0.009).
 SCATTER = 0.35
 
 
