@@ -1,4 +1,4 @@
-"""Coverage of intervals in closed form: shares by randomised response, quantiles from a noisy histogram."""
+"""Coverage of intervals in closed form: shares by randomised response, quantiles from a noisy histogram, WALR."""
 
 import math
 
@@ -7,9 +7,14 @@ import pytest
 from scipy.special import erfinv
 
 import partywise as pw
+from partywise.methods.logistic.noise import released_intervals
+from partywise.methods.logistic.planner import fixed_plan, plan_label_dp
+from partywise.methods.logistic.release import redraw_dot_products
+from partywise.studies.label_private.cases import draw_logistic
+from partywise.studies.label_private.settings import LabelGeneratedSettings
 
 pytestmark = pytest.mark.statistical
-DRAWS = {"shares": 2000, "quantiles": 400}
+DRAWS = {"shares": 2000, "quantiles": 400, "labels": 400}
 
 
 @pytest.mark.parametrize(("n", "epsilon", "k"), [(1000, 1.0, 5), (5000, 0.5, 10)])
@@ -61,3 +66,28 @@ def test_intervals_of_quantiles_cover_the_population(n, epsilon, size, q, capsys
     assert np.mean(covers) > 0.95 - 3 * se
     if (n, epsilon) == (500, 0.2):
         assert np.mean(blind) < 0.9
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("n", [1000, 5000, 20000])
+@pytest.mark.parametrize("noise", ["classic", "analytic", "planned", "rr"])
+def test_intervals_of_label_private_coefficients_cover_what_made_the_labels(n, epsilon, noise, capsys):
+    """At least 0.95 - 4 SE of fits with intervals, for the least of 240 numbers in all; a third of fits has some."""
+    settings, covers = LabelGeneratedSettings(n=n, k=5), []
+    for draw in range(DRAWS["labels"]):
+        X, y, truth = draw_logistic(settings, pw.stream(13, "labels", n, str(epsilon), draw))
+        if noise == "planned":
+            plan = plan_label_dp(X, epsilon, 1e-5, distribution="gaussian")
+        elif noise == "rr":
+            plan = fixed_plan(X, epsilon, 1e-5, distribution="rr", ridge="fixed")
+        else:
+            bound = "sqrt_k" if noise == "classic" else "max_norm"
+            plan = fixed_plan(X, epsilon, 1e-5, sigma=noise, bound=bound, ridge="fixed")
+        rng = pw.stream(14, "noise", noise, n, str(epsilon), draw)
+        ends = released_intervals(X, redraw_dot_products(X, y, plan, 1, rng)[0], plan).bounds()
+        if ends is not None:
+            covers.append((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
+    least, se = np.mean(covers, axis=0).min(), math.sqrt(0.95 * 0.05 / len(covers))
+    with capsys.disabled():
+        print(f"\nn {n}, epsilon {epsilon}, {noise}: least {least:.3f} (SE at .95 {se:.3f}), {len(covers)} fits with")
+    assert least > 0.95 - 4 * se and len(covers) > DRAWS["labels"] / 3

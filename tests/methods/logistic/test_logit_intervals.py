@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import statsmodels.api as api
-from scipy.special import expit
+from scipy.special import expit, logit
 
 import partywise as pw
 from partywise.core.randomness import stream
-from partywise.methods.logistic.newton import fit_many
-from partywise.methods.logistic.noise import released_intervals
+from partywise.methods.logistic.noise import REACH, released_intervals
 from partywise.methods.logistic.planner import fixed_plan, plan_label_dp
-from partywise.methods.logistic.trainers import fit_walr
-from partywise.models.intervals import Intervals, reason_of
+from partywise.models.intervals import Intervals, reason_name, reason_of
 
 DRAWS, EPSILON, TRUTH = 400, 0.7, np.array([-0.2, 1.0, -2.0, 0.5, 1.0])
 
@@ -35,7 +35,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(distribution):
         kept = 1 / (1 + np.exp(-EPSILON))
         drawn = np.where(rng.random(labels.shape) < kept, labels, 1 - labels)
         dots = (drawn - (1 - kept)) / (2 * kept - 1) @ X / len(X)
-    found = [released_intervals(X, theta, plan) for theta in fit_many(X, dots, plan)]
+    found = [released_intervals(X, dot, plan) for dot in dots]
     assert np.mean([one.numbers(TRUTH)["interval_coverage"] for one in found]) == pytest.approx(0.95, abs=0.025)
     # Of the noise left out, the same intervals hold the truth far less often.
     blind = [Intervals(one.centre, sampling_errors(X, one.centre)) for one in found]
@@ -51,9 +51,46 @@ def test_without_noise_and_ridge_they_are_those_of_statsmodels():
     X = features(500)
     y = (stream(3, "labels").random(500) < expit(X @ TRUTH)).astype(float)
     plan = fixed_plan(X, np.inf, 0.5, ridge=0.0)
-    fit = fit_walr(X, y @ X / len(X), plan)
     oracle = api.Logit(y, X).fit(disp=0)
-    np.testing.assert_allclose(released_intervals(X, fit.theta, plan).bounds(), oracle.conf_int(), rtol=1e-5)
+    np.testing.assert_allclose(released_intervals(X, y @ X / len(X), plan).bounds(), oracle.conf_int(), rtol=1e-5)
+
+
+def test_noise_widens_them_where_the_curvature_falls_within_them():
+    """Scalar model: the mean of labels is the release, and noise of 0.05 on a share of 0.1 reaches far on one side."""
+    X, share, sigma = np.ones((400, 1)), np.array([0.1]), 0.05
+    plan = replace(fixed_plan(X, 1.0, 1e-5, ridge=1.0), covariance=np.array([[sigma**2]]))
+    found = released_intervals(X, share, plan)
+    slope = 0.1 * 0.9
+    first_order = np.sqrt(sigma**2 + slope / 400) / slope
+    move = REACH * first_order
+    # By hand: the mean slope down to the lower end, over which noise has to move the share.
+    lower = (0.1 - expit(logit(0.1) - move)) / move
+    np.testing.assert_allclose(found.centre, logit(0.1), rtol=1e-8)
+    np.testing.assert_allclose(found.noise_part, sigma / lower, rtol=1e-8)
+    np.testing.assert_allclose(found.standard_errors**2, (sigma / lower) ** 2 + 1 / (400 * slope), rtol=1e-8)
+    np.testing.assert_allclose(found.without_noise.standard_errors**2, 1 / (400 * slope), rtol=1e-8)
+
+
+def test_the_ridge_of_the_plan_does_not_move_them():
+    X = features(500)
+    plan = fixed_plan(X, 1.0, 1e-5, ridge=0.0)
+    dot = expit(X @ TRUTH) @ X / len(X)
+    for ridge in (0.0, 1e-3, 10.0):
+        found = released_intervals(X, dot, replace(plan, ridge=np.full(5, ridge)))
+        np.testing.assert_allclose(found.centre, TRUTH, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("columns", "dot", "name"),
+    [
+        ([[1.0, 0.0], [1.0, 1.0]], [0.5, -0.1], "not identified"),
+        ([[1.0, 0.5], [1.0, 0.5]], [0.5, 0.25], "not estimable"),
+    ],
+)
+def test_without_a_root_they_are_refused_by_name(columns, dot, name):
+    X = np.tile(np.array(columns), (200, 1))
+    refused = released_intervals(X, np.array(dot), fixed_plan(X, 1.0, 1e-5, ridge=0.1))
+    assert refused.bounds() is None and reason_name(refused.reason) == name
 
 
 def test_the_estimator_has_them_and_says_why_others_have_none():

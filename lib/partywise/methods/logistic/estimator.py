@@ -76,7 +76,7 @@ class LabelPrivateLogisticRegression(Predictor):
     intervals_ : partywise.models.intervals.Intervals
         Of the coefficients that made the labels, the intercept first, over labels and noise; or why there are none.
     conf_int_ : ndarray of shape (1 + p, 2), or None
-        Its 95 % intervals. They are not about ``coef_``: what a ridge takes is added back, to first order.
+        Its 95 % intervals. They are not about ``coef_``: their middle is the fit without a ridge.
     classes_ : ndarray of shape (2,)
         The labels, in order.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_

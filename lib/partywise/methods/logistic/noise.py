@@ -11,9 +11,11 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import erfcx, ndtr
 
-from ...models.intervals import Intervals
+from ...core.errors import UnboundedObjectiveError
+from ...models.intervals import Intervals, reason_of
 from ...models.links import Link
-from ...models.objective import Objective, weighted_gram
+from ...models.newton import newton
+from ...models.objective import Objective, Point, weighted_gram
 from ...privacy.accounting.calibration import classic_gaussian_sigma, gdp_mu
 from .model import INTERCEPT, ReleasePlan
 
@@ -27,6 +29,11 @@ KEPT = 700.0
 # An interval of fewer standard deviations than this: the density over it is flat up to a tilt.
 FLAT = 1e-4
 OVERSHOT = "a step overshoots, so that no noise fades: give a smaller learning rate"
+# Standard errors from the centre within which the noise is judged: more than those of a 95 % interval, since releases
+# that the noise moved to where they have no root are not printed, and those that it moved the other way are.
+REACH = 3.0
+ESTIMAND = "of the coefficients that made the labels, over labels and noise, without the ridge"
+REMEDY = "give a larger epsilon, more records or fewer columns"
 
 
 def gaussian_deviation(epsilon: float, delta: float, sensitivity: float, sigma: str) -> float:
@@ -125,27 +132,60 @@ def optimum_deviations(
     return np.sqrt(np.maximum(np.diagonal(inverse @ covariance @ inverse), 0.0))
 
 
-def released_intervals(X: np.ndarray, theta: np.ndarray, plan: ReleasePlan) -> Intervals:
-    """Intervals of the coefficients that made the labels, from the optimum theta of one release of a plan.
+def released_intervals(X: np.ndarray, noisy_dot: np.ndarray, plan: ReleasePlan) -> Intervals:
+    """Return intervals of the coefficients (k,) from features (N, k), a release (k,) of a plan, and nothing else.
 
-    With the curvature H at theta, ridge included, and the curvature J of the records alone, theta + H^-1 Lambda theta
-    takes off the ridge to first order, and A (Sigma + J / N) A', A = (I + H^-1 Lambda) H^-1, is its covariance over
-    labels and noise. `attainable` shrinks the noise of the intercept: its interval is wider than it need be.
+    Features are public and the ridge is a choice: both are known exactly. The released v has the mean (1/N) X'p(beta)
+    at the coefficients beta that made the labels, and the covariance J / N + Sigma over labels and noise, J the
+    weighted Gram matrix of p (1 - p). The centre is the root of (1/N) X'p = v, without a ridge, and its covariance to
+    first order is H^-1 (J / N + Sigma) H^-1 with the Hessian H at the root (van der Vaart 1998, section 5.3).
+
+    The variance of labels shrinks with the curvature, that of the noise does not. Where the curvature is smaller
+    within an interval than at its centre, the noise therefore moves the root farther than H states: see
+    `noise_widths`. A refusal by the size of that change would keep the releases that noise moved to where the
+    curvature is large, whose intervals miss.
+
+    They are refused where columns depend on each other, and where no coefficients have the released dot-product as
+    their mean, because noise or separable labels took it out of what probabilities can give.
     """
-    inverse = np.linalg.pinv(_hessian(X, theta, plan.ridge, plan.link), hermitian=True)
-    means = plan.link.mean(X @ theta)
-    sampling = weighted_gram(X, means * (1 - means) / len(X) ** 2)
-    back = np.eye(len(theta)) + inverse * plan.ridge
-    spread = back @ inverse
-    of_noise, of_labels = (
-        np.maximum(np.diagonal(spread @ part @ spread.T), 0.0) for part in (noise_covariance(X, plan), sampling)
-    )
-    return Intervals(
-        back @ theta,
-        np.sqrt(of_noise + of_labels),
-        noise_part=np.sqrt(of_noise),
-        estimand="of the coefficients that made the labels, over labels and noise; the ridge is taken off",
-    )
+    if np.linalg.matrix_rank(X.T @ X / len(X), hermitian=True) < X.shape[1]:
+        return Intervals(reason=reason_of("not estimable", "columns of the features depend on each other"))
+    objective = Objective(X, noisy_dot, np.zeros(X.shape[1]), plan.link)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # Coefficients that run off are refused below.
+            fit = newton(objective)
+        point = objective.at(fit.theta)
+        inverse = np.linalg.inv(objective.hessian(point))
+    except (UnboundedObjectiveError, np.linalg.LinAlgError):
+        sentence = f"no coefficients have the released dot-product as their mean: {REMEDY}"
+        return Intervals(reason=reason_of("not identified", sentence))
+    if not fit.converged:
+        return Intervals(reason=reason_of("not converged"))
+    variance = point.probabilities * (1 - point.probabilities)
+    of_labels = inverse @ weighted_gram(X, variance / len(X) ** 2) @ inverse
+    of_noise = inverse @ noise_covariance(X, plan) @ inverse
+    noise_part = np.sqrt(np.maximum(np.diagonal(of_noise), 0.0)) * noise_widths(objective, point, of_labels + of_noise)
+    errors = np.sqrt(np.diagonal(of_labels) + noise_part**2)
+    return Intervals(fit.theta, errors, noise_part=noise_part, estimand=ESTIMAND)
+
+
+def noise_widths(objective: Objective, root: Point, covariance: np.ndarray) -> np.ndarray:
+    """Factors (k,) of at least 1 by which noise moves each coefficient farther than the curvature at the root states.
+
+    Of each coefficient the root is moved by `REACH` standard errors to both sides, together with the other coefficients
+    as far as they go with it by their covariance (k, k). The factor is the curvature at the root over the mean
+    curvature on the way, on the side where that is smaller.
+    """
+    deviations = np.sqrt(np.diagonal(covariance))
+    moves = REACH * covariance / np.where(deviations > 0, deviations, 1.0)
+    margins = objective.X @ moves
+    expected = np.einsum("jc,jc->c", moves, objective.hessian(root) @ moves)
+    widths = np.ones(len(moves))
+    for side in (1.0, -1.0):
+        means = objective.link.mean(root.margins[:, None] + side * margins) - root.probabilities[:, None]
+        reached = side * np.einsum("ic,ic->c", margins, means) / len(margins)
+        widths = np.maximum(widths, np.divide(expected, reached, out=widths.copy(), where=reached > 0))
+    return widths
 
 
 def descent_deviations(

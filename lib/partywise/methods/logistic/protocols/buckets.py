@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from ....federation.run import Run
-from ....models.intervals import Intervals, reason_of
+from ....models.intervals import reason_of
 from ..cells import Cells
 from ..model import LabelEstimate, LabelFacts, LabelSpec, ReleasePlan, delta_of, labels_of, local_features
 from ..options import BucketsOptions, WalrOptions
@@ -77,8 +77,8 @@ def server_cells_fit(
     Z: np.ndarray, noisy_dot: np.ndarray, plan: ReleasePlan, cells: Cells, rng_for: Callable
 ) -> LabelEstimate:
     """The trainer's fit on the released counts."""
-    estimate = server_fit(Z, noisy_dot, plan, WalrOptions(), rng_for)
-    return replace(estimate, cells=cells, intervals=Intervals(reason=reason_of("coarser model")))
+    estimate = server_fit(Z, noisy_dot, plan, WalrOptions(), rng_for, reason_of("coarser model"))
+    return replace(estimate, cells=cells)
 
 
 def fit(run: Run) -> LabelEstimate:

@@ -55,13 +55,14 @@ def local_fit(
     if options.trainer == "minibatch":
         theta = ordinary_mini_batch(X, y, options.ridge, link=plan.link, **descent)
         return LabelEstimate(theta, float("inf"), numbers=numbers, link=plan.link)
-    walr_fit = fit_walr(X, dot_product(X, y), plan, options.trainer, **descent)
+    dot = dot_product(X, y)
+    walr_fit = fit_walr(X, dot, plan, options.trainer, **descent)
     numbers["steps"] = walr_fit.steps
     intervals = Intervals(
         reason=reason_of("not at an optimum", f"trainer={options.trainer!r} need not have reached an optimum")
     )
     if options.trainer == "newton" and walr_fit.converged:
-        intervals = released_intervals(X, walr_fit.theta, plan)
+        intervals = released_intervals(X, dot, plan)
     verdict = walr_fit.verdict(options.trainer)
     if options.trainer == "newton" and not options.ridge and X.shape[1] < len(X):
         verdict = first_fault((verdict, rank_verdict([names[1 + place] for place in dependent_columns(X[:, 1:])])))

@@ -169,9 +169,14 @@ def agreed_plan(run: Run, X: np.ndarray, k: int, planner: Planner) -> ReleasePla
 
 
 def server_fit(
-    X: np.ndarray, noisy_dot: np.ndarray, plan: ReleasePlan, options: WalrOptions, rng_for: Callable
+    X: np.ndarray,
+    noisy_dot: np.ndarray,
+    plan: ReleasePlan,
+    options: WalrOptions,
+    rng_for: Callable,
+    no_intervals: str = "",
 ) -> LabelEstimate:
-    """The trainer's fit on the release."""
+    """The trainer's fit on the release; ``no_intervals`` is the reason of a model that has none."""
     fitted = fit_walr(
         X,
         noisy_dot,
@@ -198,7 +203,7 @@ def server_fit(
         why = OVERSHOT if errors is None else ""
     elif fitted.converged:
         errors = coefficient_deviations(X, fitted.theta, plan)
-        intervals = released_intervals(X, fitted.theta, plan)
+        intervals = Intervals(reason=no_intervals) if no_intervals else released_intervals(X, noisy_dot, plan)
     else:
         why = "the Newton steps have not reached an optimum"
     results = fitted.theta, plan.epsilon_claimed, plan, noisy_dot, numbers, errors, plan.link, intervals, why
