@@ -39,13 +39,14 @@ def draw(protocol: str, radius: float, seed: int, epsilon: float = 2.0) -> pw.Sl
 def test_intervals_hold_the_direction_and_the_bound_the_loss_as_often_as_they_say(protocol, radius, half_width):
     """Clipping to 1.5 takes 13 % of the entries, the ball of whitened records 75 % of them.
 
-    200 draws know the coverage of an entry to 0.015, their mean to about 0.01. Fits that are not identified have none.
+    200 draws know the coverage of an entry to 0.015, their mean to about 0.01. Fits have none where noise hides the
+    direction, or where the law of the records does not settle at the released numbers.
     """
     held, widths, holds, began = [], [], [], time.process_time()
     for seed in range(DRAWS):
         model = draw(protocol, radius, seed)
         if (bounds := model.conf_int()) is None:
-            assert model.intervals_.reason.startswith("not identified")
+            assert model.intervals_.reason.startswith(("not identified", "not converged"))
             continue
         truth = DIRECTION * np.sign(DIRECTION @ model.components_[0])
         held.append((bounds[:, 0] <= truth) & (truth <= bounds[:, 1]))

@@ -26,6 +26,8 @@ STEPS, TRIES, DAMPING = 25, 12, 1e-3
 FALL, ROUGH, NEAR = 1e-4, 0.25, 1.0
 # Largest share of the squared error of a target that the simulation may have, and that the search may leave.
 COARSE = 0.05
+# So many times as many draws as are enough for the error of a simulation, for the sake of its search.
+PATIENCE = 4
 # A further step moves no target by more than this share of its standard error.
 NEXT = 0.02
 # Before a minimum what is hidden is not known well: so many times as much as at one ends a fit.
@@ -149,10 +151,14 @@ class Fit:
         moved = derivative(target, self.theta) @ self.move(0.0)
         return float(np.max(np.abs(moved) / np.sqrt(self.covariance_of(target)[0])))
 
-    def is_fine(self, target: Target) -> bool:
-        """Whether the end of the search and the simulation leave a small part of the error of every target."""
+    def is_settled(self, target: Target) -> bool:
+        """Whether the end of the search leaves a small part of the error of every target."""
+        return self.fall <= COARSE and self.next_step(target) <= NEXT
+
+    def is_simulated(self, target: Target) -> bool:
+        """Whether the simulation is a small part of the error of every target."""
         total, _, by_simulation = self.covariance_of(target)
-        return self.fall <= COARSE and self.next_step(target) <= NEXT and bool(np.all(by_simulation <= COARSE * total))
+        return bool(np.all(by_simulation <= COARSE * total))
 
     def covariance_of(self, target: Target) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Variances (t,) of a target in all, of the noise's part, and of the simulation's."""
@@ -235,7 +241,7 @@ def _evaluate_stated(
     try:
         with np.errstate(all="ignore"):
             at = law_at(model, sums, np.array(stated.theta, dtype=float), stated.draws)
-            is_end = at.is_fine(target) and hiding(at) <= 1
+            is_end = at.is_settled(target) and at.is_simulated(target) and hiding(at) <= 1
     except np.linalg.LinAlgError:
         raise NotNearest("theta of the intervals gives no finite law of records") from None
     if not is_end:
@@ -277,8 +283,10 @@ def fit(
             return replace(at, status="not converged")
         if hiding(at) > 1:
             return replace(at, status="not identified")
-        if at.draws >= enough and at.is_fine(target):
+        is_settled, is_simulated = at.is_settled(target), at.is_simulated(target)
+        if at.draws >= enough and is_settled and is_simulated:
             return at
-        if at.draws >= MOST_DRAWS:
-            return replace(at, status="simulation too coarse")
+        # A search that a better simulation did not help either creeps along what the released numbers hardly tell.
+        if at.draws >= (min(PATIENCE * enough, MOST_DRAWS) if is_simulated else MOST_DRAWS):
+            return replace(at, status="not converged" if is_simulated else "simulation too coarse")
         at = law_at(model, sums, at.theta, 2 * at.draws, at.steps)
