@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.verdicts import public_verdict
-from ...experiment.cells import Cell, example_arrays, is_example, measure_values
+from ...experiment.cells import INTERVAL, Cell, example_arrays, is_example, measure_values
 from ...experiment.owner_outputs import OwnerReport, estimate_rows, with_interval_reason
-from ...federation.estimators.estimate_rows import EstimateRow, missing_reason, rows_of, table_of
+from ...federation.estimators.estimate_rows import EstimateRow, interval_status, missing_reason, rows_of, table_of
 from ...federation.place_checks import estimate_at
 from ..deployments import Deployment
 from ..part import LocalRun
@@ -112,6 +112,7 @@ def _cell(deployment: Deployment, estimate: object, report: OwnerReport | None, 
     arguments = estimate, part.run.fold.train, part.run.spec
     claimed = float(getattr(estimate, "epsilon_claimed", math.nan))
     numbers: dict[str, Scalar] = {"epsilon_claimed": claimed, "status": public_verdict(estimate).status}
+    numbers[INTERVAL] = interval_status(estimate, part.run.spec.options)
     if source.measures is not None:
         numbers |= measure_values(plan.study, "measures", source.measures(*arguments))
     examples: Arrays = {}
