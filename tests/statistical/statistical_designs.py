@@ -86,7 +86,7 @@ def test_planned_half_widths_of_every_family_are_those_of_fits(family):
     model = {"coefficients": {"x0": 0.4, "x1": 0.2}, "correlation": 0.3}
     rows = plan_of(block_of(family, 3000, 5.0, 3, 3, **model), "design.family").check(100)
     assert all(abs(row["ratio"] - 1) < max(0.05, 3 * row["ratio_error"]) for row in rows), rows
-    assert all(row["coverage"] > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 100) for row in rows), rows
+    assert all(row["covered"] > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 100) for row in rows), rows
 
 
 def test_power_is_that_of_tests():

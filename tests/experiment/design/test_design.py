@@ -123,7 +123,7 @@ def test_planned_and_found_half_widths_of_coefficients_agree():
     edits = {"half_width": None, "epsilon": 6.0, "model.kinds.bmi": ["uniform", 18, 34]}
     rows = plan_of(edited(COEFFICIENTS, edits), "design.coefficients").check(24)
     assert all(abs(row["ratio"] - 1) < max(0.06, 4 * row["ratio_error"]) for row in rows)
-    assert all(row["without_interval"] <= 0.1 and row["coverage"] > 0.7 for row in rows)
+    assert all(row["without_interval"] <= 0.1 and row["covered"] > 0.7 for row in rows)
 
 
 def test_coefficients_of_noisy_newton_are_planned_and_found():
@@ -132,7 +132,7 @@ def test_coefficients_of_noisy_newton_are_planned_and_found():
     plan = plan_of(edited(COEFFICIENTS, edits | {"half_width.smoker": 0.3}), "design.newton")
     rows = plan.check(20)
     assert all(abs(row["ratio"] - 1) < max(0.06, 4 * row["ratio_error"]) for row in rows), rows
-    assert all(row["without_interval"] <= 0.45 and row["coverage"] > 0.7 for row in rows), rows
+    assert all(row["without_interval"] <= 0.45 and row["covered"] > 0.7 for row in rows), rows
 
 
 DIRECTION = {
@@ -158,7 +158,7 @@ def test_the_entries_of_a_direction_are_planned_and_found():
     assert plan.privacy["epsilon_certified"] == pytest.approx(plan.epsilon, rel=1e-6)
     rows = plan.check(20)
     assert all(abs(row["ratio"] - 1) < max(0.06, 4 * row["ratio_error"]) for row in rows), rows
-    assert all(row["without_interval"] <= 0.1 and row["coverage"] > 0.7 for row in rows), rows
+    assert all(row["without_interval"] <= 0.1 and row["covered"] > 0.7 for row in rows), rows
 
 
 QUANTILE = {
@@ -176,7 +176,7 @@ def test_quantiles_of_histograms_are_planned_and_found():
     assert 2.0 * 0.98 <= plan.half_widths["median"] <= 2.0
     assert plan.privacy["epsilon_certified"] == pytest.approx(plan.epsilon, rel=1e-6)
     (row,) = plan.check(100)
-    assert abs(row["ratio"] - 1) < max(0.05, 3 * row["ratio_error"]) and row["coverage"] >= 0.93
+    assert abs(row["ratio"] - 1) < max(0.05, 3 * row["ratio_error"]) and row["covered"] >= 0.93
     assert plan_of(edited(QUANTILE, {"n": None, "epsilon": plan.epsilon}), "design.ages").n <= 2050
 
 
@@ -202,7 +202,7 @@ def test_planned_and_found_half_widths_agree(plan):
     rows = {row["target"]: row for row in plan.check(60)}
     assert all(abs(row["ratio"] - 1) < 0.03 for row in rows.values())
     assert all(row["without_interval"] == 0 for row in rows.values())
-    assert rows["restricted mean"]["coverage"] > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)
+    assert rows["restricted mean"]["covered"] > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)
 
 
 def test_a_check_of_the_command_refutes_a_plan_that_is_too_narrow(plan, tmp_path, capsys):
@@ -232,7 +232,7 @@ def test_frequencies_of_randomised_response_are_planned_and_found():
     plan = pw.design("randomized_response", n=5000, parties=2, model=SURVEY, half_width={"smoker": 0.03})
     assert 0.03 * 0.995 <= plan.half_widths["smoker"] <= 0.03
     (row, _) = plan.check(300)
-    assert abs(row["ratio"] - 1) < 0.01 and abs(row["coverage"] - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 300)
+    assert abs(row["ratio"] - 1) < 0.01 and abs(row["covered"] - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 300)
 
 
 def test_many_levels_are_taken():

@@ -187,6 +187,8 @@ def test_certificates_are_made_by_hand_where_this_says_how():
         "methods/glm/noisy_statistics/blocks.py",
         # Of the number of radii, which are AccountedValue and whose parents travel with the counts; of one range.
         "methods/glm/noisy_statistics/clip_counts.py",
+        # Of one made-up cell per record, as counts of cells have it.
+        "experiment/design/histograms.py",
         # Of one made-up answer per record, which a mechanism for answers takes.
         "experiment/design/responses.py",
         # Of a length that is made of the radii and the range of the response, whose parents the draw names.

@@ -43,7 +43,7 @@ def compare_fits(
             "median": float(median),
             "ratio": float(median) / width,
             "ratio_error": float(error) / width,
-            "coverage": float(cover),
+            "covered": float(cover),
             "standard_error": math.sqrt(cover * (1 - cover) / len(widths)),
             "without_interval": float(1 - known.mean()),
         }

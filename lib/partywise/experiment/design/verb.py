@@ -59,7 +59,7 @@ def print_check(plan: PrecisionPlan, replicates: int) -> bool:
         print(
             f"    {row['target']:<24} planned ±{row['planned']:.3g}, median ±{row['median']:.3g} "
             f"(ratio {row['ratio']:.3f}, standard error {row['ratio_error']:.3f}): {verdict}; coverage "
-            f"{row['coverage']:.3f} (standard error {row['standard_error']:.3f}), "
+            f"{row['covered']:.3f} (standard error {row['standard_error']:.3f}), "
             f"without interval {row['without_interval']:.2f}"
         )
     return any(refutes(row) for row in rows if row["target"] in wanted)

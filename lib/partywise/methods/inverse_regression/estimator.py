@@ -274,6 +274,15 @@ class SlicedInverseRegression(Transformer):
         ------
         ValueError
             For an ``alpha`` outside (0, 1).
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").standard_normal((3000, 2))
+        >>> kinds = {"x0": "normal", "x1": "normal"}
+        >>> model = pw.SlicedInverseRegression(epsilon=4.0, edges=(-0.5, 0.5), parties=3, random_state=7, kinds=kinds)
+        >>> model.fit(X, X[:, 0] + X[:, 1]).conf_int().shape  # lower and upper ends of two entries
+        (2, 2)
         """
         return self.intervals_.bounds(level_of(alpha))
 
