@@ -368,11 +368,11 @@ class Estimator(Parameters):
         noisy: 'noise sd' is what the noise of privacy alone gives a coefficient, to first order
         <BLANKLINE>
                           coef    noise sd       2.5 %      97.5 %
-        intercept       -2.894      0.1035      -3.293      -2.527
-        x0               5.306      0.1546       4.784       5.887
-        x1              0.4721      0.1028     0.05251      0.8985
+        intercept       -2.894      0.1035      -3.306      -2.514
+        x0               5.306      0.1546       4.762       5.909
+        x1              0.4721      0.1028     0.04974      0.9013
         <BLANKLINE>
-        intervals: of the coefficients that made the labels, over labels and noise; the ridge is taken off
+        intervals: of the coefficients that made the labels, over labels and noise, without the ridge
         """
         self._fitted_estimate()
         return "\n".join([*self._summary_head(), *self._summary_table(), *self._interval_lines()])
