@@ -280,7 +280,8 @@ class SlicedInverseRegression(Transformer):
         >>> import partywise as pw
         >>> X = pw.stream(1, "records").standard_normal((3000, 2))
         >>> kinds = {"x0": "normal", "x1": "normal"}
-        >>> model = pw.SlicedInverseRegression(epsilon=4.0, edges=(-0.5, 0.5), parties=3, random_state=7, kinds=kinds)
+        >>> facts = {"edges": (-0.5, 0.5), "radius": 4.0, "kinds": kinds}
+        >>> model = pw.SlicedInverseRegression(epsilon=4.0, parties=3, random_state=7, **facts)
         >>> model.fit(X, X[:, 0] + X[:, 1]).conf_int().shape  # lower and upper ends of two entries
         (2, 2)
         """
