@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from test_pooled_fits import SPREAD, moved, verdict
+from test_pooled_fits import SPREAD, moved, paper, verdict
 
 import partywise as pw
 from glm_oracle import oracle
@@ -28,6 +28,7 @@ EXACT = {
     "LabelPrivateLogisticRegression": ("non_private",),
     "FederatedKaplanMeier": ("reference", "risk_sets"),
     "FederatedCox": ("reference", "risk_sets"),
+    "FederatedEpidemiology": ("reference",),
 }
 # Protocols that have no pooled fit to be near to.
 APART = {
@@ -200,6 +201,26 @@ def components(protocol: str, spread: str) -> Fitted:
     return *verdict(lambda: fit.fit(at.X)), lambda model: float(np.max(np.abs(model.explained_variance_ / pooled - 1)))
 
 
+def tables(protocol: str, spread: str, **options: object) -> Fitted:
+    """Numbers of a paper next to the exact ones: the largest difference, in widths of their intervals.
+
+    All numbers are asked, or under ``suppressed`` those whose tables no party refuses.
+    """
+    questions, frame, _ = paper(spread)
+    common = {"parties": 3, "random_state": 1}
+    pooled = {one.name: one for one in pw.FederatedEpidemiology(questions, "reference", **common).fit(frame).answers()}
+    fit = pw.FederatedEpidemiology(questions, protocol, **common, **options)
+
+    def distance(model: object) -> float:
+        found = model.answers()
+        assert all(one.determined for one in found)
+        names = [one.name for one in found]
+        assert (set(names) < set(pooled) and len(names) > 20) if protocol == "suppressed" else names == list(pooled)
+        return max(abs(one.estimate - pooled[one.name].estimate) / pooled[one.name].width for one in found)
+
+    return *verdict(lambda: fit.fit(frame)), distance
+
+
 SIZED = {"cipher": "sized"}
 # Bounds that no score reaches, and not so wide that the grid of the noise is coarse.
 SCORES, RESIDUALS = {"bound": 15.0}, {"bound": 1e4}
@@ -268,6 +289,11 @@ NEAR: dict[tuple[str, str, str], tuple[Callable[[str], Fitted], float]] = {
         ("FederatedCox", way, ""): (lambda s, way=way: cox(way, "veteran", s), INF)
         for way in ("moments", "cells", "noisy_gradient")
     },
+    ("FederatedEpidemiology", "tables", ""): (lambda s: tables("tables", s, epsilon=INF), 1e-9),
+    ("FederatedEpidemiology", "tables", "epsilon 1e6"): (lambda s: tables("tables", s, epsilon=1e6), 1e-3),
+    ("FederatedEpidemiology", "suppressed", ""): (lambda s: tables("suppressed", s), 1e-9),
+    # Each of three parties moves a count by up to 2.
+    ("FederatedEpidemiology", "rounded", ""): (lambda s: tables("rounded", s), 0.3),
 }
 # Curves do not depend on columns: by protocol, its options, and what it may be off by.
 CURVES = {

@@ -17,6 +17,8 @@ import xgboost
 from lifelines import KaplanMeierFitter
 from lifelines.statistics import logrank_test
 from statsmodels.duration.hazard_regression import PHReg
+from statsmodels.stats.contingency_tables import StratifiedTable, Table2x2
+from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
 import partywise as pw
 import xgboost_trees
@@ -365,3 +367,50 @@ def test_logistic_regression_without_noise_equals_statsmodels(name):
     assert not sentence, sentence
     pooled = oracle(table.X, table.y, "binomial")
     assert np.max(np.abs(model.coef_ - np.asarray(pooled.params)[1:]) / np.asarray(pooled.bse)[1:]) < 1e-3
+
+
+def paper(spread: str) -> tuple[pw.Questions, dict[str, np.ndarray], float]:
+    """Questions on breast cancer by treatment, its columns with nodes and ages in other units, and the unit of ages."""
+    table = FOLLOW_UPS["gbsg"]()
+    X, scale = moved(table, spread)
+    shift, ages = SPREAD[spread][0] * table.X.std(axis=0), [20.5, 40.5, 50.5, 60.5, 80.5]
+    old = [(age + shift[1]) * scale[1] for age in ages]
+    frame = {"hormon": table.X[:, 2].astype(int), "relapse": table.events.astype(int), "time": table.times}
+    frame |= {"age": X[:, 1], "nodes": X[:, 0], "old": (table.X[:, 1] > 50).astype(int)}
+    binary = ("hormon", "relapse", "old")
+    questions = pw.Questions(
+        by="hormon",
+        levels=dict.fromkeys(binary, (0, 1)) | {"nodes": pw.Bands([(n + shift[0]) * scale[0] for n in (0.5, 3.5, 60)])},
+        table_one={"age": pw.Bands(old)},
+        means={"age": (old[0], old[-1])},
+        cross=[("hormon", "relapse", "old"), ("relapse", "nodes")],
+        incidence=[pw.Incidence("time", "relapse", [1], table.horizon, 6)],
+        complete=[*binary, "age", "nodes"],
+    )
+    return questions, frame, float(scale[1])
+
+
+@pytest.mark.parametrize("spread", SPREAD)
+def test_exact_tables_equal_statsmodels(spread):
+    """Crude and stratified associations, and means that are rounded to 1/2048 of half of their public range."""
+    questions, frame, unit = paper(spread)
+    model, sentence = verdict(lambda: pw.FederatedEpidemiology(questions, "reference", parties=3).fit(frame))
+    assert not sentence, sentence
+    treated, relapse, old = (frame[name] == 1 for name in ("hormon", "relapse", "old"))
+    strata = [
+        np.array([[np.sum((treated == a) & (relapse == y) & (old == s)) for y in (True, False)] for a in (True, False)])
+        for s in (False, True)
+    ]
+    crude, pooled = Table2x2(sum(strata)), StratifiedTable([one.astype(float) for one in strata])
+    found = model.two_by_two("hormon", "relapse") | model.mantel_haenszel("hormon", "relapse", "old")
+    assert found["odds ratio"].estimate == pytest.approx(crude.oddsratio, rel=1e-9)
+    assert found["risk ratio"].estimate == pytest.approx(crude.riskratio, rel=1e-9)
+    common = found["Mantel-Haenszel odds ratio"]
+    assert common.estimate == pytest.approx(pooled.oddsratio_pooled, rel=1e-9)
+    assert (common.lower, common.upper) == pytest.approx(pooled.oddsratio_pooled_confint(), rel=1e-9)
+    ages = [DescrStatsW(frame["age"][treated == a] / unit) for a in (True, False)]
+    difference, (low, high) = ages[0].mean - ages[1].mean, CompareMeans(*ages).tconfint_diff(usevar="unequal")
+    answer = model.means("age")["difference of means of age"]
+    # Half of the range is 30 years: a value is rounded by at most 30 / 4096.
+    assert answer.estimate / unit == pytest.approx(difference, abs=2 * 30 / 4096)
+    assert answer.width / unit == pytest.approx(high - low, rel=0.01)

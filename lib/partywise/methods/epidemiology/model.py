@@ -89,16 +89,19 @@ def _allowed_items(terms: Contributions, parts: list[np.ndarray]) -> tuple[Contr
     def has(*names: str) -> bool:
         return any(set(names) <= set(table.names) for table in tables)
 
-    moments = layout.moments if has(*group) else ()
-    mask = [*allowed[: len(layout.tables)], *(bool(moments) for _ in layout.moments)]
+    incidence = tuple(name for name in layout.incidence if has(*group, name))
+    # Person-time is for rates alone: without the curves of its incidence it is no mean that was asked for.
+    ends, kept_ends = ({layout.variables[name].columns[0] for name in names} for names in (layout.incidence, incidence))
+    read = [has(*group) and item.column not in ends - kept_ends for item in layout.moments]
+    mask = [*allowed[: len(layout.tables)], *read]
     layout = replace(
         layout,
         by=layout.by if has(*group) else None,
         tables=tables,
         table_one=tuple(name for name in layout.table_one if has(*group, name)),
         cross=tuple(names for names in layout.cross if has(*names)),
-        incidence=tuple(name for name in layout.incidence if has(*group, name)),
-        moments=moments,
+        incidence=incidence,
+        moments=tuple(item for item, known in zip(layout.moments, read, strict=True) if known),
     )
     weights = tuple(weight for weight, known in zip(terms.weights, mask, strict=True) if known)
     return replace(terms, layout=layout, weights=weights), [
