@@ -54,6 +54,24 @@ def survival(protocol: str, x: np.ndarray, **options: object) -> object:
     return pw.FederatedKaplanMeier(protocol, **options).fit(TIMES[:5], EVENTS[:5])
 
 
+def tables(protocol: str, x: np.ndarray, **options: object) -> object:
+    """Describe labels, events and times by bands and means of columns, and compute every number and test."""
+    frame = dict(zip(("first", "second", "third"), x.T, strict=True))
+    frame |= {"label": LABELS, "event": EVENTS.astype(int), "time": TIMES}
+    model = pw.FederatedEpidemiology(QUESTIONS, protocol, **options).fit(frame)
+    model.answers(), model.tests(), model.table_one().html()
+    return model
+
+
+QUESTIONS = pw.Questions(
+    by="label",
+    levels={"label": [0, 1], "event": [0, 1]},
+    table_one={"first": pw.Bands([0, 0.25, 0.5, 0.75, 1]), "third": pw.Bands([0, 0.5, 1])},
+    means={"second": (0, 1)},
+    cross=[("label", "event"), ("label", "event", "third"), ("event", "first")],
+    incidence=[pw.Incidence("time", "event", [1], 2.0, 4)],
+    complete=["label", "event", "first", "third"],
+)
 BOUNDS = {"epsilon": 1.0, "clipped": "allow"}
 SCALED = BOUNDS | {"location": 0.0, "scale": 1.0, "statistic": (-2.0, 2.0)}
 STARTED = BOUNDS | {"location": 0.0, "scale": 1.0, "eta_start": 0.0}
@@ -152,6 +170,15 @@ PROTOCOLS: dict[type[Estimator], tuple[Fit, dict[str, dict[str, object]]]] = {
             "piecewise": {"horizon": 2.0},
             "risk_sets": {"horizon": 2.0},
             "noisy_gradient": BOX,
+        },
+    ),
+    pw.FederatedEpidemiology: (
+        tables,
+        {
+            "tables": BOUNDS,
+            "reference": {"clipped": "allow"},
+            "suppressed": {"clipped": "allow"},
+            "rounded": {"clipped": "allow"},
         },
     ),
 }
