@@ -6,13 +6,15 @@ import ast
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
+import partywise as pw
 from partywise.core.checks import field_types
 from partywise.experiment.configuration.grammar import Batch, CaseBlock, Configuration, Grid, StudyBlock
 from partywise.experiment.study import Study, available, load
+from partywise.federation.estimators.estimator import Estimator
 from pipeline import ROOT
 from shipped import SHIPPED, shipped_plans
 
@@ -57,6 +59,10 @@ VOCABULARY |= {word for s in STUDIES for word in (s.name, *s.sources, *s.methods
 VOCABULARY |= {name for s in STUDIES for source in s.sources.values() for name in source.resources}
 BLOCKS = (Batch, CaseBlock, Configuration, Grid, StudyBlock)
 VOCABULARY |= {entry.name for cls in BLOCKS for entry in fields(cls)}
+# Words of arguments that estimators have beside the options, such as the target of intervals: no study reads them.
+PUBLIC = [getattr(pw, name) for name in pw.__all__]
+ESTIMATORS = [one for one in PUBLIC if isinstance(one, type) and issubclass(one, Estimator)]
+VOCABULARY |= {word for cls in ESTIMATORS for hint in get_type_hints(cls.__init__).values() for word in words(hint)}
 
 
 def reads_cubes(path: Path) -> bool:
