@@ -264,17 +264,29 @@ def test_records_that_a_private_fit_clips_are_counted():
     assert 0 < expected < 1 and found.scalars["record_clip_share"] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("size", "status"), [(1.0, "ok"), (3.9, "clipped"), (5.0, "clipped")])
-def test_a_cell_whose_intervals_do_not_hold_is_clipped(size, status):
+@pytest.mark.parametrize(
+    ("declared", "size", "status", "interval"),
+    [
+        (False, 1.0, "ok", "known"),
+        (False, 3.9, "clipped", "clipped"),
+        (False, 5.0, "clipped", "clipped"),
+        (True, 3.9, "ok", "known"),
+        (True, 5.0, "ok", "shapes"),
+    ],
+)
+def test_a_cell_whose_intervals_do_not_hold_is_clipped(declared, size, status, interval):
     """In a simulation who judges the cell has the records: 8 of 480 beyond the radii, or none, on two parties.
 
     The law of the released moments has less than 1 % of its records there. Of the released counts noise hides those 8
-    that are near, so that the release alone gives intervals; where they are far it shows another shape.
+    that are near, so that the release alone gives intervals; where they are far it shows another shape. With declared
+    kinds clipping is part of the law, and does not withhold intervals.
     """
     data = generated("vertical_glm", "aligned")
     X = np.tile(np.clip(data.X, -1, 1), (6, 1))
     X[::60, 0] = data.constants.location[0] + size * data.constants.scale[0]
-    some = replace(data, X=X, y=np.tile(data.y, 6), order=np.arange(len(X)))
+    constants = data.constants if declared else replace(data.constants, kinds=())
+    some = replace(data, X=X, y=np.tile(data.y, 6), order=np.arange(len(X)), constants=constants)
     fits_of = _Fits(planned_study("vertical_glm"), "aligned", "private_moments_dealer", 2, 0, some, Streams(1))
     for _ in range(2):
-        assert fits_of.cell(0, 20.0).scalars["status"] == status
+        found = fits_of.cell(0, 20.0).scalars
+        assert (found["status"], found["interval"]) == (status, interval)
