@@ -44,6 +44,19 @@ def test_each_method_has_a_panel_with_its_means_before_those_without_noise(study
             ), (words, variable)
 
 
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("study", STUDIES)
+def test_intervals_at_one_target_are_nothing_to_compare(study, name):
+    cube = invented(shipped_plans(ROOT / "config" / "paper.yaml")[study], replicates=5)
+    private = cube["epsilon"].values[np.isfinite(cube["epsilon"].values)]
+    values = cube[MEASURES[name]].sel(epsilon=private)
+    counts = values.notnull().sum([dim for dim in values.dims if dim != "epsilon"])
+    kept = cube.sel(epsilon=[private[int(np.argmax(counts.values))]])
+    assert kept[MEASURES[name]].notnull().any()
+    text, *_ = shipped_plans()[study].study.figures[name](kept).axes[0].texts
+    assert "intervals at several targets of epsilon in this configuration" in " ".join(text.get_text().split())
+
+
 def test_a_cube_states_which_fits_have_intervals_and_why_others_have_none(tmp_path):
     block = {
         "spec": {"delta": 1e-5, "unit": "row"},
