@@ -61,14 +61,16 @@ def server_estimate(sums: np.ndarray, public: EpidemiologyEstimate) -> Epidemiol
 
 
 def local_view(party: Party, terms: Contributions, names: Sequence[str], show: Show, rng_for: Rng) -> Clear:
-    """Part of the party's exact sums that it shows, in the clear."""
+    """Part of the party's exact sums that it shows, in the clear, and the mask (d,) of what it refuses."""
     values = show(local_sums(party, terms, names), terms, rng_for("shown", party.name))
-    return Clear(values, units=("row",), owner=party.name)
+    refused = np.isnan(values)
+    return Clear((np.where(refused, 0.0, values), refused), units=("row",), owner=party.name)
 
 
-def server_total(parts: Sequence[np.ndarray], public: EpidemiologyEstimate) -> EpidemiologyEstimate:
-    """The estimate of the sum of what the parties show."""
-    return server_estimate(np.sum(parts, axis=0), public)
+def server_total(parts: Sequence[tuple[np.ndarray, np.ndarray]], public: EpidemiologyEstimate) -> EpidemiologyEstimate:
+    """The estimate of the sum of what the parties show; nan where any refuses."""
+    total = np.sum([values for values, _ in parts], axis=0)
+    return server_estimate(np.where(np.any([refused for _, refused in parts], axis=0), np.nan, total), public)
 
 
 def estimate_in_clear(run: Run, show: Show) -> EpidemiologyEstimate:

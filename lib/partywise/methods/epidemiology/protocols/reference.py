@@ -3,7 +3,7 @@
 The reference of every comparison: the numbers of all records together.
 
 Message   from, to          payload
-tables    parties, server   `Clear`: sums (d,), 8 bytes each
+tables    parties, server   `Clear`: sums (d,) and a mask, 9 bytes each
 """
 
 from __future__ import annotations

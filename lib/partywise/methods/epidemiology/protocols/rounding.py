@@ -4,7 +4,7 @@ Source: rounding to the nearest 5 or 10, to midpoints of 6, or at random, in the
 research environments.  No epsilon is claimed, and none holds: counts of nested subsets jump at single records.
 
 Message   from, to          payload
-tables    parties, server   `Clear`: rounded sums (d,), 8 bytes each
+tables    parties, server   `Clear`: rounded sums (d,) and a mask, 9 bytes each
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Source: disclosure settings of DataSHIELD (dsBase 6.3, threshold 3): a table wit
 other than 0, is not returned.  No epsilon is claimed, and none holds: differences of two allowed tables are exact.
 
 Message   from, to          payload
-tables    parties, server   `Clear`: sums (d,), nan where a table is refused, 8 bytes each
+tables    parties, server   `Clear`: sums (d,), and the mask of refused ones, 9 bytes each
 """
 
 from __future__ import annotations

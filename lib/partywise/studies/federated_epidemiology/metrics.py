@@ -1,0 +1,104 @@
+"""All scalars of one cell: what intervals cover, how wide they are, and how far numbers are from the exact ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import log, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...experiment.measures import finite
+from ...methods.epidemiology.contributions import contributions
+from ...methods.epidemiology.estimates.inference import Answer, Inference, sidak_factor
+from ...methods.epidemiology.estimates.report import report, report_tests
+from ...methods.epidemiology.model import EpidemiologyEstimate
+from ...methods.epidemiology.questions import Questions
+from .data import EpidemiologyData
+from .measures import EpidemiologyMeasures
+
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+    from .study import EpidemiologyConstants
+
+LEVEL = 0.05
+
+
+def metrics(
+    estimate: EpidemiologyEstimate,
+    data: EpidemiologyData,
+    train: np.ndarray,
+    spec: MethodSpec[object, EpidemiologyConstants, object],
+) -> EpidemiologyMeasures:
+    """Scalars of one fit."""
+    inference = Inference(data.target)
+    answers = report(estimate.tables(data.questions), inference)
+    naive = report(replace(estimate, noise_sd=0.0).tables(data.questions), inference)
+    together = replace(inference, factor=sidak_factor(max(len(answers), 1)))
+    known = data.known_numbers
+    measures = estimate_measures(estimate, train, spec) | _distances(answers, data.exact_answers)
+    if known:
+        coverage = {"interval_coverage": answers, "interval_coverage_without_noise": naive}
+        measures |= EpidemiologyMeasures.of({name: _covered(rows, known) for name, rows in coverage.items()})
+        wide = report(estimate.tables(data.questions), together)
+        measures |= EpidemiologyMeasures(all_covered=all(row.holds(known[row.name]) for row in wide if row.determined))
+    return measures
+
+
+def estimate_measures(
+    estimate: EpidemiologyEstimate, train: np.ndarray, spec: MethodSpec[object, EpidemiologyConstants, object]
+) -> EpidemiologyMeasures:
+    """Return the measures of estimate and public facts, without a record."""
+    questions = spec.public.questions  # type: ignore[attr-defined]
+    released = estimate.tables(questions)
+    answers, tests = report(released, Inference()), report_tests(released)
+    asked = len(report(replace(estimate, sums=np.ones_like(estimate.sums)).tables(questions), Inference()))
+    determined = [answer for answer in answers if answer.determined]
+    shares = [answer.noise_share for answer in determined if answer.noise_share is not None]
+    p_values = [test.p_value for test in tests if test.p_value is not None]
+    return EpidemiologyMeasures.of(estimate.numbers) | EpidemiologyMeasures(
+        n_protected=_n_protected(estimate.sizes, spec.options),
+        noise_sd=_noise_sd(estimate, questions),
+        noise_share=float(np.mean(shares)) if shares else None,
+        numbers=asked,
+        undetermined=asked - len(determined),
+        rejected=float(np.mean(np.array(p_values) < LEVEL)) if p_values else None,
+        identified=bool(determined),
+    )
+
+
+def _noise_sd(estimate: EpidemiologyEstimate, questions: Questions) -> float:
+    """Standard deviation of the noise of a count, root mean square over the cells of all tables."""
+    terms = contributions(questions.layout(estimate.names), estimate.weights, estimate.distribution)
+    pairs = list(zip(terms.layout.tables, terms.weights, strict=False))
+    cells = sum(table.entries for table, _ in pairs)
+    return estimate.noise_sd * sqrt(sum(table.entries / weight**2 for table, weight in pairs) / max(cells, 1))
+
+
+def _n_protected(sizes: Sequence[int], options: object) -> int:
+    """Number of records that one noise covers: those of all clients, or of the largest if each client has its own."""
+    return max(sizes) if getattr(options, "noise", "shared") == "local" else sum(sizes)
+
+
+def _covered(answers: Sequence[Answer], known: Mapping[str, float]) -> float | None:
+    """Share of the determined numbers whose interval holds the truth."""
+    held = [answer.holds(known[answer.name]) for answer in answers if answer.determined and answer.name in known]
+    return float(np.mean(held)) if held else None
+
+
+def _distances(answers: Sequence[Answer], exact: Mapping[str, Answer]) -> EpidemiologyMeasures:
+    """Distance of the determined numbers from the exact ones in the standard errors of these, and ratio of widths."""
+    off, ratios = [], []
+    for answer in answers:
+        pooled = exact.get(answer.name)
+        if pooled is None or not (answer.determined and pooled.determined) or not 0 < pooled.width < np.inf:
+            continue
+        assert answer.estimate is not None and pooled.estimate is not None
+        off.append(2 * Inference().factor * (answer.estimate - pooled.estimate) / pooled.width)
+        if 0 < answer.width < np.inf:
+            ratios.append(log(answer.width / pooled.width))
+    return EpidemiologyMeasures(
+        error=finite(float(np.sqrt(np.mean(np.square(off))))) if off else None,
+        width_ratio=float(np.exp(np.mean(ratios))) if ratios else None,
+    )

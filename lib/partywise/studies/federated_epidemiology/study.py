@@ -1,0 +1,70 @@
+"""Federated epidemiology: Table 1, 2 x 2 tables and curves of a paper from one release, as published and as certified.
+
+Sources: published systems of tables between organisations, and printed tables, whose documents ``register`` has.  Data,
+split, metrics and figures are named here and live with their numerics; the pipeline imports what a job needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from ...core.checks import CheckedFields, Delta
+from ...core.errors import ConfigError
+from ...experiment.study import NO_NOISE, Lazy, Protocol, Source, Study
+from ...methods.epidemiology.options import RoundedOptions, SuppressedOptions, TablesOptions, TablesReferenceOptions
+from .measures import EpidemiologyMeasures
+from .settings import EpidemiologyGeneratedSettings
+
+if TYPE_CHECKING:
+    from ...experiment.plan import Plan
+
+
+@dataclass(frozen=True)
+class EpidemiologyConstants(CheckedFields):
+    """Constants of the study.
+
+    delta : of every epsilon; unit : what is protected, one record
+    """
+
+    delta: Delta = 1e-5
+    unit: Literal["row"] = "row"
+
+
+def check(plan: Plan) -> None:
+    """Contradictions between keys that only this study can see."""
+    for name, case in plan.cases.items():
+        where, settings = f"studies.federated_epidemiology.cases.{name}.grid", case.settings
+        for count in case.parties:
+            if settings.natural_clients and count != len(settings.natural_clients):
+                raise ConfigError(
+                    f"{where}.parties is {count}: the case has the clients {', '.join(settings.natural_clients)}; "
+                    f"give {len(settings.natural_clients)}."
+                )
+        if case.folds != 1:
+            raise ConfigError(f"{where}.folds is {case.folds}: nothing is held out, so it must be 1.")
+
+
+STUDY = Study(
+    __name__,
+    title="Federated epidemiology",
+    question="Who was in a study, how many had the disease, and what are the crude and the standardised ratios, if "
+    "hospitals may release only noisy tables of their records?",
+    references="dsVert (dsvert), disclosure settings of DataSHIELD (datashield), rounding of counts (rounding), and "
+    "printed tables (tableone, statsmodels_tables, berkeley, nhefs_table, mgus2)",
+    spec=EpidemiologyConstants,
+    sources={
+        "generated": Source(
+            EpidemiologyGeneratedSettings, complete=Lazy("partywise.studies.federated_epidemiology.cases:of_cohort")
+        ),
+    },
+    methods={
+        "reference": Protocol(TablesReferenceOptions, extra=("server",), release=NO_NOISE),
+        "suppressed": Protocol(SuppressedOptions, extra=("server",), file="suppression", release=NO_NOISE),
+        "rounded": Protocol(RoundedOptions, extra=("server",), file="rounding", release=NO_NOISE),
+        "tables": Protocol(TablesOptions, extra=("server",)),
+    },
+    measures=EpidemiologyMeasures,
+    data_class="EpidemiologyData",
+    check=check,
+)
