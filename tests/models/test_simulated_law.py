@@ -17,7 +17,7 @@ from partywise.models.family_facts import FACTS
 from partywise.models.kinds import KINDS, Kind
 from partywise.models.simulation.base import ReleasedSum, base_numbers
 from partywise.models.simulation.columns import Columns, column_of
-from partywise.models.simulation.fit import STATED, NotNearest, fit, record_moments
+from partywise.models.simulation.fit import STATED_LAW, NotNearest, fit, record_moments
 from partywise.models.simulation.regression import LAWS, Regression
 from partywise.models.simulation.targets import ColumnsApart, Question, intervals
 
@@ -221,7 +221,7 @@ def test_a_stated_law_is_evaluated_where_a_search_could_have_ended_and_nowhere_e
     law = first.record_law
     assert law is not None
     errors = first.standard_errors[0]
-    token = STATED.set(law)
+    token = STATED_LAW.set(law)
     try:
         again = intervals(asked)
         np.testing.assert_array_equal(again.bounds(), first.bounds())
@@ -229,13 +229,13 @@ def test_a_stated_law_is_evaluated_where_a_search_could_have_ended_and_nowhere_e
         place = len(law.theta) - asked.model.columns.p - 2
         away = (*law.theta[:place], law.theta[place] + 0.1 * errors, *law.theta[place + 1 :])
         for theta in (away, law.theta[1:], (1e308,) * len(law.theta)):
-            STATED.set(replace(law, theta=theta))
+            STATED_LAW.set(replace(law, theta=theta))
             with pytest.raises(NotNearest, match="theta of the intervals"):
                 intervals(asked)
-        STATED.set(replace(law, name="another law", theta=()))
+        STATED_LAW.set(replace(law, name="another law", theta=()))
         np.testing.assert_array_equal(intervals(asked).bounds(), first.bounds())
     finally:
-        STATED.reset(token)
+        STATED_LAW.reset(token)
 
 
 def test_many_columns_cost_few_products_of_matrices():

@@ -28,7 +28,7 @@ from ...federation.identity import Identity
 from ...federation.place_checks import PlacedRun
 from ...federation.roles import UNITS
 from ...models.intervals import FittedLaw
-from ...models.simulation.fit import STATED
+from ...models.simulation.fit import STATED_LAW
 from ...privacy.accounted_values import AccountedValue, Clear, Public
 from ...privacy.ledger.event import FIELDS, QUESTIONS, Event
 from ...privacy.ledger.ledger import Ledger
@@ -84,19 +84,19 @@ def rebuild(
     are in it have rows of their own. LookupError if a value is missing that the program needs.
     """
     publisher, planted = publisher_of(deployment), MeasurementReplay(values)
-    placed, returned = _replay(deployment, planted, facts.run, n, law)
+    replay, returned = _replay(deployment, planted, facts.run, n, law)
     if spare := sorted(values.keys() - planted.values.keys()):
         raise LookupError(f"{spare[0]!r} is not a release of this program")
-    rows = [event for event in placed.channel.ledger.rows if event.certified]
+    rows = [event for event in replay.channel.ledger.rows if event.certified]
     drawn: list[Release | Clear] = [
         Release(planted.values[name], event, planted.foreign_parts(name)) for name, event in planted.events.items()
     ]
     drawn += [part for part, _ in planted.open_parts.values()]
     table, published = table_of(planted), dict[str, AccountedValue]()
     published[files.MEASUREMENTS] = derive(table, drawn, name=ROW, owner=publisher)
-    estimate = estimate_table(deployment, returned, publisher, placed.spec)
+    estimate = estimate_table(deployment, returned, publisher, replay.spec)
     charges = charges_of((publisher, part) for part in drawn)
-    parts = [*((publisher, part) for part in drawn), *_estimate_parts(deployment, placed, publisher)]
+    parts = [*((publisher, part) for part in drawn), *_estimate_parts(deployment, replay, publisher)]
     of_estimate = charges_of(parts)
     has_estimate = _units(of_estimate) <= set(deployment.network.unprotected_units)
     content = b""
@@ -104,13 +104,13 @@ def rebuild(
         content = stated_estimate if of_estimate else estimate
         published[files.ESTIMATE] = derive(content, [part for _, part in parts], name=ROW, owner=publisher)
         charges = of_estimate
-    ledger = Ledger(event for event in (*placed.channel.ledger.rows, *planted.events.values()))
+    ledger = Ledger(event for event in (*replay.channel.ledger.rows, *planted.events.values()))
     for row in (derived_event(ROW, publisher, drawn, "*"), *open_rows(charges)):
         ledger.append(row)
     digests = {name: documents.digest_of(file.value) for name, file in published.items()}
     digests |= {files.CONFIGURATION: documents.digest_of(configuration), **registrations}
     intervals = None if of_estimate else intervals_at(returned, publisher)
-    about = interval_facts(content, intervals, placed.spec.public, bool(facts.registrations))
+    about = interval_facts(content, intervals, replay.spec.public, bool(facts.registrations))
     stated = _statement(deployment, ledger, planted, facts, digests, sorted(_units(charges)), n, about)
     statement = json.loads(stated.encode())
     published[files.CONFIGURATION] = Public(configuration, because="all parties share it before data are opened")
@@ -151,23 +151,23 @@ def _replay(
         warnings.simplefilter("ignore")
         program_run = made_up_run(deployment, n)
         program_run.identity = Identity(run)
-        placed = PlacedRun(program_run, whole=False)
-        placed.charge_to(planted)
-        token = STATED.set(law)
+        replay = PlacedRun(program_run, whole=False)
+        replay.charge_to(planted)
+        token = STATED_LAW.set(law)
         try:
             with planted.watching():
-                return placed, deployment.plan.methods[deployment.network.method].protocol.fit(placed)
+                return replay, deployment.plan.methods[deployment.network.method].protocol.fit(replay)
         finally:
-            STATED.reset(token)
+            STATED_LAW.reset(token)
 
 
-def _estimate_parts(deployment: Deployment, placed: PlacedRun, publisher: str) -> Iterator[tuple[str, AccountedValue]]:
+def _estimate_parts(deployment: Deployment, replay: PlacedRun, publisher: str) -> Iterator[tuple[str, AccountedValue]]:
     """Yield what the publisher's estimate can be a function of besides its draws: what it heard, and its own data."""
-    heard = placed.payloads_of(publisher)
+    heard = replay.payloads_of(publisher)
     yield from ((sender, part) for sender, part in heard if isinstance(part, AccountedValue))
     opens = any(isinstance(part, Cipher) and part.key_holder == publisher for _, part in heard)
     if publisher in deployment.holders or opens:
-        units = next((UNITS.get(party.role, FIELDS) for party in placed.parties if party.name == publisher), FIELDS)
+        units = next((UNITS.get(party.role, FIELDS) for party in replay.parties if party.name == publisher), FIELDS)
         yield publisher, Clear(None, units, owner=publisher)
 
 

@@ -36,7 +36,7 @@ HOPELESS = 1.5
 # Change of parameters in derivatives of targets, which are smooth and cost next to nothing.
 CHANGE = 1e-4
 # Of a published result that is made again: the law that it states, which is evaluated instead of searched for.
-STATED: ContextVar[FittedLaw | None] = ContextVar("STATED", default=None)
+STATED_LAW: ContextVar[FittedLaw | None] = ContextVar("STATED_LAW", default=None)
 # Numbers (t,) that follow from parameters.
 Target = Callable[[np.ndarray], np.ndarray]
 
@@ -265,7 +265,7 @@ def fit(
     least : draws that there are at least, unless they are more than the most
     hiding : how far noise hides what it must not; above 1 at a minimum, or above `HOPELESS` before one, the fit ends
     """
-    enough, stated = max(2 * DRAWS, min(least, MOST_DRAWS)), STATED.get()
+    enough, stated = max(2 * DRAWS, min(least, MOST_DRAWS)), STATED_LAW.get()
     if stated is not None and stated.name == model.name:
         return _evaluate_stated(model, sums, stated, target, enough, hiding)
     at, damping = law_at(model, sums, start, DRAWS), DAMPING
