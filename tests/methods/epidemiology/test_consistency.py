@@ -22,9 +22,9 @@ LEVELS = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]}
 def margins(table, names, start, size):
     """Rows that add the cells of a table, which begins at ``start``, to its margin on names."""
     cells = np.eye(size)[start : start + table.entries].reshape(*table.shape, size)
-    summed = cells.sum(axis=tuple(axis for axis, name in enumerate(table.names) if name not in names))
+    margin = cells.sum(axis=tuple(axis for axis, name in enumerate(table.names) if name not in names))
     rest = [name for name in table.names if name in names]
-    return np.moveaxis(summed, [rest.index(name) for name in names], range(len(names))).reshape(-1, size)
+    return np.moveaxis(margin, [rest.index(name) for name in names], range(len(names))).reshape(-1, size)
 
 
 def stacked(layout, known):

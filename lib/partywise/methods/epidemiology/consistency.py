@@ -38,13 +38,10 @@ class Counts:
 
     def margin(self, *names: str) -> Counts:
         """Counts by some of the variables, in the order of the names: consistent as they are."""
-        own_names = [variable.name for variable in self.variables]
-        axes = [own_names.index(name) for name in names]
-        rest = tuple(axis for axis in range(len(own_names)) if axis not in axes)
-        # After the sum the axes that are left keep their order.
-        values = self.values.sum(axis=rest).transpose(np.argsort(np.argsort(axes)))
+        by_name = {variable.name: variable for variable in self.variables}
         variances = {subset: v for subset, v in self.variances.items() if set(subset) <= set(names)}
-        return Counts(tuple(self.variables[axis] for axis in axes), values, variances, self.records)
+        values = marginal(self.values, list(by_name), names)
+        return Counts(tuple(by_name[name] for name in names), values, variances, self.records)
 
     @property
     def size(self) -> float:
@@ -119,6 +116,14 @@ class ReleasedTables:
             f"no table of {', '.join(names)} was released: add {tuple(names)!r} to cross; its {table.entries} cells "
             f"widen the noise of all numbers by {100 * increase:.1f} %."
         )
+
+
+def marginal(values: np.ndarray, names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
+    """Values with an axis per name, summed to the axes of the wanted names, in their order."""
+    axes = [list(names).index(name) for name in wanted]
+    rest = tuple(axis for axis in range(len(names)) if axis not in axes)
+    # After the sum the axes that are left keep their order.
+    return values.sum(axis=rest).transpose(np.argsort(np.argsort(axes)))
 
 
 def consistent_tables(

@@ -90,7 +90,7 @@ def _allowed_items(terms: Contributions, parts: list[np.ndarray]) -> tuple[Contr
         return any(set(names) <= set(table.names) for table in tables)
 
     incidence = tuple(name for name in layout.incidence if has(*group, name))
-    # Person-time is for rates alone: without the curves of its incidence it is no mean that was asked for.
+    # Person-time is for rates alone: without the curves of its incidence it is not a mean that was asked for.
     ends, kept_ends = ({layout.variables[name].columns[0] for name in names} for names in (layout.incidence, incidence))
     read = [has(*group) and item.column not in ends - kept_ends for item in layout.moments]
     mask = [*allowed[: len(layout.tables)], *read]

@@ -7,7 +7,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from .consistency import ReleasedTables, consistent_tables
+from .consistency import ReleasedTables, consistent_tables, marginal
 from .contributions import Contributions
 from .estimates.inference import Answer, Inference
 from .estimates.report import report
@@ -78,7 +78,7 @@ class _Shares:
             return np.multiply.outer(self.of_table(Table(table.variables[:-1])), self.of_variable(table.variables[-1]))
         for names, shares in self.tables.items():
             if set(table.names) <= set(names) and len(table.names) > 1:
-                return _margin(shares, names, table.names)
+                return marginal(shares, names, table.names)
         product = np.ones(())
         for variable in table.variables:
             product = np.multiply.outer(product, self.of_variable(variable))
@@ -88,7 +88,7 @@ class _Shares:
         """Shares of the levels of a variable, from the smallest table that is declared with it."""
         holders = sorted((names for names in self.tables if variable.name in names), key=len)
         if holders:
-            return _margin(self.tables[holders[0]], holders[0], (variable.name,))
+            return marginal(self.tables[holders[0]], holders[0], (variable.name,))
         return np.full(len(variable.levels), 1 / len(variable.levels))
 
     def of_moments(self, item: Moments) -> np.ndarray:
@@ -116,13 +116,6 @@ class _Shares:
                 return shares @ times / np.maximum(shares.sum(axis=1), 1e-12), 0.0
         mean, deviation = self.moments.get(item.column, (item.centre, item.half / 2))
         return mean * ones, deviation
-
-
-def _margin(shares: np.ndarray, names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
-    """Shares summed to some of the variables, in the order that is wanted."""
-    axes = [list(names).index(name) for name in wanted]
-    summed = shares.sum(axis=tuple(axis for axis in range(len(names)) if axis not in axes))
-    return summed.transpose(np.argsort(np.argsort(axes)))
 
 
 def _checked_shares(key: object, value: object, variables: Sequence[Variable]) -> np.ndarray:

@@ -196,8 +196,8 @@ class Questions:
             if name in self.levels and name in self.table_one:
                 raise ValueError(f"levels.{name} is given in table_one as well: leave one of them out.")
             _checked_variable(name, known[name])
-        taken = {incidence.name for incidence in self.incidence} | {known_variable(name).name for name in self.means}
-        for name in sorted(taken & known.keys()):
+        derived = {incidence.name for incidence in self.incidence} | {known_variable(name).name for name in self.means}
+        for name in sorted(derived & known.keys()):
             raise ValueError(f"levels.{name} is the name of another variable of these questions: rename the column.")
         for key, mentioned in (
             ("by", [self.by] if self.by else []),
