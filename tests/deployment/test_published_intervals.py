@@ -29,7 +29,8 @@ from partywise.models.kinds import Kind
 from partywise.models.simulation import fit
 from release_folders import checked, json_of, publish, sealed
 
-RECORDS = 500
+# At 500, noise that a release draws hid a column in one fit of ten.
+RECORDS = 2000
 
 
 def case_of_kinds() -> Apart:
@@ -37,7 +38,7 @@ def case_of_kinds() -> Apart:
     case, rng = Apart("vertical_glm"), stream(3, "published intervals")
     a, b, c = rng.integers(0, 2, RECORDS), rng.standard_normal(RECORDS), rng.uniform(0, 4, RECORDS)
     y = np.clip(1 + 0.8 * a - 0.5 * b + 0.3 * c + rng.standard_normal(RECORDS), -5, 7)
-    ids = [f"c{100 + i}" for i in range(RECORDS)]
+    ids = [f"c{1000 + i}" for i in range(RECORDS)]
     shop = [[name, str(one), f"{two:.4f}"] for name, one, two in zip(ids, a, b, strict=True)]
     bank = [[name, f"{three:.4f}", f"{value:.4f}"] for name, three, value in zip(ids, c, y, strict=True)]
     case.files = {"shop": {"shop.csv": (("id", "a", "b"), shop)}, "bank": {"bank.csv": (("id", "c", "y"), bank)}}
@@ -304,7 +305,7 @@ def test_a_forged_bound_of_noisy_newton_is_found(tmp_path, capsys):
     del case.settings["response_bounds"], case.network["trusted"]
     case.settings["family"] = "binomial"
     case.take_newton_steps()
-    # At the 8 of the case noise hides a column of 500 records.
+    # Four times as much noise as at 20 hides a column.
     case.network["epsilon"], case.grid["epsilon"] = 20.0, [20.0]
     release = publish(case, tmp_path)
     assert json_of(release, "statement.json")["intervals"]["numbers"] == 4

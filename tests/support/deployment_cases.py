@@ -273,7 +273,7 @@ def curves(case: Apart) -> None:
 def clients_of_kinds() -> Apart:
     """One direction of two normal columns at two clinics, both declared."""
     case, rng = Apart("sliced_inverse_regression"), stream(3, "published intervals", "clients")
-    sizes = {"north": 300, "south": 200}
+    sizes = {"north": 540, "south": 360}
     for place, n in sizes.items():
         X = rng.standard_normal((n, 2))
         flow = X @ [1.0, -0.5] + 0.5 * rng.standard_normal(n)
