@@ -34,7 +34,7 @@ class EpidemiologyMeasures(Measures):
         headline=2,
         noise_free=1.0,
     )
-    undetermined: int | None = measure(
+    missing_numbers: int | None = measure(
         "numbers that the release does not determine, or that a party refused",
         heading="numbers not determined",
         better="lower",
@@ -53,7 +53,7 @@ class EpidemiologyMeasures(Measures):
     )
     noise_share: float | None = measure("share of the variance of a number that is noise, their mean")
     numbers: int | None = measure("numbers that the questions ask for")
-    rejected: float | None = measure("share of the tests of the questions that reject at 5 %")
+    rejections: float | None = measure("share of the tests of the questions that reject at 5 %")
     noise_sd: float | None = measure(
         "standard deviation of the noise of a count, root mean square over the cells of all tables"
     )

@@ -40,7 +40,7 @@ def metrics(
     measures = estimate_measures(estimate, train, spec) | _distances(answers, data.exact_answers)
     if known:
         coverage = {"interval_coverage": answers, "interval_coverage_without_noise": naive}
-        measures |= EpidemiologyMeasures.of({name: _covered(rows, known) for name, rows in coverage.items()})
+        measures |= EpidemiologyMeasures.of({name: _coverage(rows, known) for name, rows in coverage.items()})
         wide = report(estimate.tables(data.questions), together)
         measures |= EpidemiologyMeasures(all_covered=all(row.holds(known[row.name]) for row in wide if row.determined))
     return measures
@@ -62,8 +62,8 @@ def estimate_measures(
         noise_sd=_noise_sd(estimate, questions),
         noise_share=float(np.mean(shares)) if shares else None,
         numbers=asked,
-        undetermined=asked - len(determined),
-        rejected=float(np.mean(np.array(p_values) < LEVEL)) if p_values else None,
+        missing_numbers=asked - len(determined),
+        rejections=float(np.mean(np.array(p_values) < LEVEL)) if p_values else None,
         identified=bool(determined),
     )
 
@@ -81,10 +81,10 @@ def _n_protected(sizes: Sequence[int], options: object) -> int:
     return max(sizes) if getattr(options, "noise", "shared") == "local" else sum(sizes)
 
 
-def _covered(answers: Sequence[Answer], known: Mapping[str, float]) -> float | None:
+def _coverage(answers: Sequence[Answer], known: Mapping[str, float]) -> float | None:
     """Share of the determined numbers whose interval holds the truth."""
-    held = [answer.holds(known[answer.name]) for answer in answers if answer.determined and answer.name in known]
-    return float(np.mean(held)) if held else None
+    hits = [answer.holds(known[answer.name]) for answer in answers if answer.determined and answer.name in known]
+    return float(np.mean(hits)) if hits else None
 
 
 def _distances(answers: Sequence[Answer], exact: Mapping[str, Answer]) -> EpidemiologyMeasures:

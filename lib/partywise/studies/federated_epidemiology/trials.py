@@ -30,7 +30,7 @@ def neighbours(
 
 
 def answer(estimate: EpidemiologyEstimate) -> np.ndarray:
-    """Sums of all items in counts, whatever their weights."""
+    """Sums of all items, in steps."""
     return estimate.sums
 
 
