@@ -51,3 +51,10 @@ def to_numbers(texts: Sequence[str], column: str) -> np.ndarray:
         return np.array(["nan" if text in ("NA", "") else text for text in texts], dtype=float)
     except ValueError as error:
         raise DataMissing(f"column {column} is not numeric ({error}): fetch the pinned file.") from None
+
+
+def as_text(column: np.ndarray) -> np.ndarray:
+    """Entries as text, whole numbers without a point."""
+    if column.dtype.kind in "if":
+        return np.array([f"{value:g}" for value in column.tolist()])
+    return column.astype(str)

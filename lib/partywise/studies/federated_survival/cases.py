@@ -12,7 +12,7 @@ import numpy as np
 from ...core.randomness import Rng
 from ...data.fetch import read_files
 from ...data.loaders.party_tables.frames import read_frame
-from ...data.reading import require
+from ...data.reading import as_text, require
 from ...methods.survival.models import STRONG, Weibull
 from ...methods.survival.records import SurvivalRecords, scale
 from .data import SurvivalData
@@ -114,13 +114,6 @@ def _part(part: ClientFile, frame: dict[str, np.ndarray]) -> tuple[np.ndarray, n
     at, seen, raw = times[first, np.arange(len(mask))], happened.any(axis=0), np.concatenate(covariates, axis=1)
     require(int(mask.sum()) == part.rows, f"{part.file} has {int(mask.sum())} records where {part.rows} are expected")
     return at[mask], np.asarray(seen)[mask], raw[mask]
-
-
-def as_text(column: np.ndarray) -> np.ndarray:
-    """Entries as text, whole numbers without a point."""
-    if column.dtype.kind in "if":
-        return np.array([f"{value:g}" for value in column.tolist()])
-    return column.astype(str)
 
 
 def matching_rows(choice: Choice, column: np.ndarray) -> np.ndarray:
