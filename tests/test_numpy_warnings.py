@@ -176,6 +176,7 @@ PROTOCOLS: dict[type[Estimator], tuple[Fit, dict[str, dict[str, object]]]] = {
         tables,
         {
             "tables": BOUNDS,
+            "products": BOUNDS | {"cipher": "sized"},
             "reference": {"clipped": "allow"},
             "suppressed": {"clipped": "allow"},
             "rounded": {"clipped": "allow"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 # Any: the user's arrays and data frames, one or one a party.
@@ -180,6 +180,40 @@ def held_columns(X: np.ndarray, y: np.ndarray, groups: Sequence[Sequence[int]], 
             passive += 1
             parties.append(party(f"passive {passive}", "passive", group, X=block))
     return parties
+
+
+def column_parties(
+    frame: Iterable[object],
+    columns: Mapping[str, np.ndarray],
+    parties: int | Sequence[Sequence[int | str]] | Mapping[str, Sequence[int | str]],
+) -> list[Party]:
+    """Return organisations that hold columns (n,) of the same records each, none of which has labels.
+
+    frame : names of all columns, by which parties may number them; columns : those that are read
+    parties : a number of runs of the columns that are read, the columns of each, or these by the organisation's name
+    """
+    labels, read = [str(name) for name in frame], list(columns)
+    if isinstance(parties, int | np.integer):
+        runs = split_columns(len(read), int(parties), "contiguous")
+        parties = [[read[number] for number in run] for run in runs]
+    names = list(parties) if isinstance(parties, Mapping) else [f"party {k + 1}" for k in range(len(parties))]
+    groups = column_numbers(list(parties.values()) if isinstance(parties, Mapping) else parties, labels)
+    assert not isinstance(groups, int)
+    for number in (number for group in groups for number in group):
+        if not 0 <= number < len(labels):
+            raise ValueError(f"parties have the column {number!r}: columns are numbered 0 to {len(labels) - 1}.")
+    columns_read = [[labels[number] for number in group if labels[number] in columns] for group in groups]
+    for column in read:
+        holders = [name for name, group in zip(names, columns_read, strict=True) if column in group]
+        if len(holders) != 1:
+            raise ValueError(
+                f"parties give the column {column!r} to {' and '.join(holders) or 'none'}: one organisation holds each "
+                "column that is read."
+            )
+    return [
+        Party(name, "passive", {key: columns[key] for key in group}, tuple(read.index(key) for key in group))
+        for name, group in zip(names, columns_read, strict=True)
+    ]
 
 
 def response_of(y: np.ndarray, n: int) -> np.ndarray:

@@ -9,7 +9,7 @@ most 2 w^2 as well: with d = |z - z'| at most d^2 (1/2 + (2 - d)^2) w^2, which r
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from ...core.checks import check_numbers
-from .layout import PARTY, Columns, Layout, Moments, Table
+from .layout import PARTY, Columns, Layout, Moments, Table, Variable
 from .options import WeightRule
 
 WEIGHT_BITS = 12
@@ -46,7 +46,7 @@ class Contributions:
 
         columns : by name (n,), those of `Layout.columns`; party : the number of this party, the level of `PARTY`
         """
-        inside = _subset_mask(self.layout, columns)
+        inside = subset_mask(self.layout, columns)
         codes = {
             name: np.broadcast_to(party, len(inside)) if name == PARTY else variable.codes(columns)
             for name, variable in self.layout.variables.items()
@@ -62,7 +62,7 @@ class Contributions:
     @cached_property
     def squares(self) -> Fraction:
         """D2: the largest squared move of all sums, in steps, when one record is replaced."""
-        return Fraction(sum(map(_largest_square, self.layout.items, self.weights)))
+        return Fraction(sum(map(largest_square, self.layout.items, self.weights)))
 
     def deviation(self, mu: float, noise_factor: float) -> float:
         """Deviation of Gaussian noise of an entry, in steps; ``noise_factor`` is its variance over one release's."""
@@ -120,41 +120,59 @@ def value_grid(weight: int, squares: bool) -> np.ndarray:
     return np.rint(weight * np.column_stack(columns)).astype(np.int64)
 
 
-def _subset_mask(layout: Layout, columns: Columns) -> np.ndarray:
-    """Mask (n,) of the records that are in the subset of the layout."""
-    size = len(np.asarray(columns[layout.columns[0]]))
+def subset_mask(layout: Layout, columns: Columns) -> np.ndarray:
+    """Mask (n,) of the records that are in the subset of the layout, by those of its variables that are in columns."""
+    size = len(np.asarray(next(columns[name] for name in layout.columns if name in columns)))
     inside = np.ones(size, dtype=bool)
     for variable, codes in layout.subset:
-        inside &= np.isin(variable.codes(columns), codes)
+        if variable.columns[0] in columns:
+            inside &= np.isin(variable.codes(columns), codes)
     return inside
 
 
-def _table_sums(table: Table, codes: Mapping[str, np.ndarray], inside: np.ndarray) -> np.ndarray:
-    """Counts (cells,) of records; a record without a level of a complete variable is in no cell."""
+def cells_of(
+    variables: Sequence[Variable], codes: Mapping[str, np.ndarray], inside: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Number (n,) of each record's cell in a table of the variables, and mask (n,) of the records that are in one.
+
+    inside : mask (n,) of the records that count; one without a level of a complete variable is in no cell
+    """
     cells, counted = np.zeros(len(inside), dtype=np.int16), inside
-    for name, levels in zip(table.names, table.shape, strict=True):
-        if codes[name].min(initial=0) < 0:
-            counted = counted & (codes[name] >= 0)
-        cells = cells * np.int16(levels) + codes[name]
+    for variable in variables:
+        numbers = codes[variable.name]
+        if numbers.min(initial=0) < 0:
+            counted = counted & (numbers >= 0)
+        cells = cells * np.int16(len(variable.levels)) + numbers
+    return cells, counted
+
+
+def grid_places(moments: Moments, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """Place (n,) of each record's value in `value_grid`, and mask (n,) of the records that have a value."""
+    column = np.asarray(columns[moments.column], dtype=float)
+    known = ~np.isnan(column)
+    z = np.clip((np.where(known, column, moments.low) - moments.centre) / moments.half, -1, 1)
+    places = np.rint(z * VALUE_STEPS).astype(np.int64) + VALUE_STEPS
+    return places, known if moments.may_be_missing else np.ones_like(known)
+
+
+def _table_sums(table: Table, codes: Mapping[str, np.ndarray], inside: np.ndarray) -> np.ndarray:
+    """Counts (cells,) of records."""
+    cells, counted = cells_of(table.variables, codes, inside)
     return np.bincount(cells if counted.all() else cells[counted], minlength=table.entries).astype(np.int64)
 
 
 def _moment_sums(moments: Moments, weight: int, columns: Columns, inside: np.ndarray) -> np.ndarray:
     """Sums of contributions by group, then of those of squares."""
-    column = np.asarray(columns[moments.column], dtype=float)
-    groups = np.zeros(len(column), dtype=np.int64) if moments.group is None else moments.group.codes(columns)
-    if not moments.may_be_missing:
-        column = np.where(np.isnan(column), moments.low, column)
-    counted = inside & ~np.isnan(column) & (groups >= 0)
-    z = np.clip((column[counted] - moments.centre) / moments.half, -1, 1)
+    places, known = grid_places(moments, columns)
+    groups = np.zeros(len(places), dtype=np.int64) if moments.group is None else moments.group.codes(columns)
+    counted = inside & known & (groups >= 0)
     # Numbers of grid values by group: products with the grid are exact in integers.
-    places = np.rint(z * VALUE_STEPS).astype(np.int64) + VALUE_STEPS
     width = 2 * VALUE_STEPS + 1
-    numbers = np.bincount(groups[counted] * width + places, minlength=moments.groups * width)
+    numbers = np.bincount(groups[counted] * width + places[counted], minlength=moments.groups * width)
     return (numbers.reshape(-1, width).astype(np.int64) @ value_grid(weight, moments.squares)).T.ravel()
 
 
-def _largest_square(item: Table | Moments, weight: int) -> int:
+def largest_square(item: Table | Moments, weight: int) -> int:
     """Largest squared move of one item, in steps."""
     if isinstance(item, Table):
         return 2 * weight * weight

@@ -1,4 +1,4 @@
-"""Certified tables of parties that hold different records, as an estimator: Table 1, association, curves."""
+"""Certified tables of parties that hold different records or columns, as an estimator: Table 1, association, curves."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from typing import Any, ClassVar, Literal, NoReturn
 import numpy as np
 
 from ...core.verdicts import OK, Verdict
+from ...federation.estimators.column_estimator import column_parties
 from ...federation.estimators.estimator import Estimator
 from ...federation.estimators.fit_budget import Budget
 from ...federation.estimators.parameters import Method
+from ...federation.parties import Party
+from ...federation.roles import ANALYST
 from ...federation.secure_streams import Randomness
 from .consistency import ReleasedTables
 from .estimates.counts import count_answers
@@ -27,24 +30,26 @@ from .estimates.tests import HypothesisTest
 from .estimates.two_by_two import two_by_two
 from .layout import columns_of
 from .model import EpidemiologyEstimate, EpidemiologyFacts
-from .options import RoundedOptions, SuppressedOptions, TablesOptions, TablesReferenceOptions
-from .protocols import reference, rounding, suppression, tables
+from .options import ProductsOptions, RoundedOptions, SuppressedOptions, TablesOptions, TablesReferenceOptions
+from .protocols import products, reference, rounding, suppression, tables
 from .questions import Questions
 from .render import TableOne, table_one
 
+# Rows or columns of each party, or how many parties there are.
+Division = int | Sequence[Sequence[int | str]] | Mapping[str, Sequence[int | str]]
 UNPROTECTED = "Nothing protects the records: the numbers may not be published."
 
 
 class FederatedEpidemiology(Estimator):
-    """Tables and curves of an epidemiological paper from one release of parties that hold different persons.
+    """Tables and curves of an epidemiological paper from one release of several parties.
 
     Parameters
     ----------
     questions : Questions
         The public question set: what is released.
-    protocol : {"tables", "reference", "suppressed", "rounded"}
-        Certified by one noisy release; exact sums; or as published, refused tables or rounded counts, which protect
-        nothing.
+    protocol : {"tables", "products", "reference", "suppressed", "rounded"}
+        Certified by one noisy release, of parties that hold different persons, or different columns of the same persons
+        (``products``); exact sums; or as published, refused tables or rounded counts, which protect nothing.
     epsilon : float, optional
         Of the release, for one record. inf: no noise; refused by the others.
     delta : float
@@ -67,9 +72,9 @@ class FederatedEpidemiology(Estimator):
 
     Notes
     -----
-    Formal guarantee: ``privacy_.epsilon_certified`` at ``delta`` for replacing one record of a party. Every result is
-    computed from the release and costs nothing more. A result that the question set does not hold raises KeyError with
-    the table that is needed.
+    Formal guarantee: ``privacy_.epsilon_certified`` at ``delta`` for replacing one record of a party; of ``products``
+    one record at all parties together, whose records are aligned before. Every result is computed from the release and
+    costs nothing more. A result that the question set does not hold raises KeyError with the table that is needed.
 
     Examples
     --------
@@ -87,6 +92,7 @@ class FederatedEpidemiology(Estimator):
 
     methods: ClassVar[Mapping[str, Method]] = {
         "tables": Method(TablesOptions, tables.fit, ("server",)),
+        "products": Method(ProductsOptions, products.fit, (ANALYST,)),
         "reference": Method(TablesReferenceOptions, reference.fit, ("server",)),
         "suppressed": Method(SuppressedOptions, suppression.fit, ("server",)),
         "rounded": Method(RoundedOptions, rounding.fit, ("server",)),
@@ -105,7 +111,7 @@ class FederatedEpidemiology(Estimator):
         delta: float = 1e-5,
         target: Target = "population",
         together: bool = False,
-        parties: int | Sequence[Sequence[int]] | None = None,
+        parties: Division | None = None,
         random_state: Randomness | None = None,
         shared_budget: Budget | None = None,
         clipped: Literal["refuse", "allow"] = "refuse",
@@ -123,7 +129,7 @@ class FederatedEpidemiology(Estimator):
         self,
         frame: Any,
         *,
-        parties: int | Sequence[Sequence[int]] | None = None,
+        parties: Division | None = None,
         rng: Randomness | None = None,
     ) -> FederatedEpidemiology:
         """Simulate the protocol.
@@ -132,8 +138,9 @@ class FederatedEpidemiology(Estimator):
         ----------
         frame : data frame, or mapping of arrays of shape (n,)
             Columns by name; others than those of the questions are not read. Empty: None, NaN or "".
-        parties : int or sequence of sequences of int
-            How many parties hold the rows in contiguous runs, or the rows of each.
+        parties : int, sequence of sequences, or mapping of str to sequence
+            How many parties hold the rows in contiguous runs, or the rows of each. Of ``products`` the columns of each,
+            by number or name, and with a mapping the names of the parties: {"hospital": ["arm"], "registry": ["died"]}.
         rng : int, numpy.random.Generator, Streams or SecureStreams
             Source of all noise.
 
@@ -157,14 +164,29 @@ class FederatedEpidemiology(Estimator):
         layout = self.questions.layout()
         columns = columns_of(frame, layout)
         n = len(next(iter(columns.values())))
-        clients = self._clients(parties, columns)
-        sizes = tuple(len(client.block[layout.columns[0]]) for client in clients)
+        clients, sizes = self._holders(parties, frame, columns)
         facts = EpidemiologyFacts(n, self.questions, sizes)
         self._simulate(clients, n, rng, public=facts, settings=SimpleNamespace(delta=self.delta))
         self.n_features_in_ = len(columns)
         self._derive()
         self._judge(self._judge_tables())
         return self
+
+    def _holders(
+        self, parties: Division | None, frame: Any, columns: Mapping[str, np.ndarray]
+    ) -> tuple[list[Party], tuple[int, ...]]:
+        """Parties with their columns of the same records, or with their records, and then the sizes of these."""
+        division = self._division(parties)
+        if self.protocol == "products":
+            return column_parties(frame, columns, division), ()
+        groups = division if isinstance(division, Sequence) else ()
+        if isinstance(division, Mapping) or any(isinstance(name, str) for group in groups for name in group):
+            raise ValueError(
+                f"parties={division!r} names columns, and protocol={self.protocol!r} is of parties that hold different "
+                "records: take protocol='products', or give numbers of rows."
+            )
+        clients = self._clients(parties, columns)
+        return clients, tuple(len(next(iter(client.block.values()))) for client in clients)
 
     def _derive(self) -> None:
         assert self.questions is not None

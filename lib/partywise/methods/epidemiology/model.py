@@ -40,9 +40,9 @@ class EpidemiologyEstimate:
     """Result of every protocol of tables.
 
     epsilon_claimed : the target of private protocols; nan where the source claims no number
-    names : of the parties; sizes : records of each, which are public
+    names : of the parties; sizes : records of each, which are public, or once those of all, of parties with columns
     sums : (d,) of all items in steps of the contributions
-    noise_sd : standard deviation of the noise of an entry, in steps; 0 without noise
+    noise_sd : standard deviation of the noise of an entry, in steps, or of each item; 0 without noise
     excess : excess kurtosis of that noise
     weights, distribution : rule of the weights, and the noise that they are for
     numbers : further scalars of the fit
@@ -53,7 +53,7 @@ class EpidemiologyEstimate:
     names: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
     sums: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    noise_sd: float = 0.0
+    noise_sd: float | tuple[float, ...] = 0.0
     excess: float = 0.0
     weights: WeightRule = "auto"
     distribution: Distribution = "gaussian"

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
-from ...core.checks import CheckedFields, Natural, Noise, Range, check_fields, check_unread_options
+from ...core.checks import (
+    CheckedFields,
+    KeySize,
+    Natural,
+    Noise,
+    Range,
+    check_fields,
+    check_key_size,
+    check_unread_options,
+)
 
 # Noise of tables: what users choose, and what a release has.
 Choice = Literal["auto", "gaussian", "laplace"]
@@ -48,6 +57,29 @@ class TablesOptions:
     def places(self) -> tuple[str, ...]:
         """Places without data in addition to the server."""
         return ("aggregator",) if self.noise == "central" else ()
+
+
+@final
+@dataclass(frozen=True)
+class ProductsOptions:
+    """One noisy release of a question set by organisations that hold different columns of the same records.
+
+    A number of two organisations has the noise of both, so that neither knows all of it; of one organisation once.
+
+    cipher : ``paillier``, or ``sized`` (the same integers computed openly, the same bytes)
+    key_size : bits of the Paillier modulus
+    weights : of the items, as of `TablesOptions`
+    """
+
+    cipher: Literal["paillier", "sized"] = "paillier"
+    key_size: KeySize = 2048
+    weights: WeightRule = "auto"
+
+    uses_epsilon = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_key_size(self.key_size)
 
 
 @final

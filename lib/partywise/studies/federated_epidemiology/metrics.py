@@ -71,9 +71,9 @@ def estimate_measures(
 def _noise_sd(estimate: EpidemiologyEstimate, questions: Questions) -> float:
     """Standard deviation of the noise of a count, root mean square over the cells of all tables."""
     terms = contributions(questions.layout(estimate.names), estimate.weights, estimate.distribution)
-    pairs = list(zip(terms.layout.tables, terms.weights, strict=False))
-    cells = sum(table.entries for table, _ in pairs)
-    return estimate.noise_sd * sqrt(sum(table.entries / weight**2 for table, weight in pairs) / max(cells, 1))
+    deviations = np.broadcast_to(estimate.noise_sd, len(terms.weights)) / np.array(terms.weights)
+    cells = [table.entries for table in terms.layout.tables]
+    return sqrt(cells @ np.square(deviations[: len(cells)]) / max(sum(cells), 1))
 
 
 def _n_protected(sizes: Sequence[int], options: object) -> int:

@@ -41,17 +41,22 @@ def require_records(run: Run, layout: Layout) -> None:
     require_sizes(run, sizes_of(run), layout.columns[0])
 
 
-def local_sums(party: Party, terms: Contributions, names: Sequence[str]) -> np.ndarray:
-    """Sums (d,) of the contributions of the party's records, int64; values beyond the ranges of means are counted."""
-    ends = {terms.layout.variables[name].columns[0] for name in terms.layout.incidence}
-    for item in terms.layout.moments:
+def local_clip_counts(party: Party, layout: Layout) -> None:
+    """Count the party's values beyond the public ranges of means."""
+    ends = {layout.variables[name].columns[0] for name in layout.incidence}
+    for item in layout.moments:
         # Follow-up ends at the horizon by its definition.
-        if item.column not in ends:
+        if item.column not in ends and item.column in party.block:
             values = np.asarray(party.block[item.column], dtype=float)
             known = values[~np.isnan(values)]
             clipped = np.clip(known, item.low, item.high)
             loss = lost_squares((known - item.centre)[:, None], (clipped - item.centre)[:, None])
             party.clips.add(f"means.{item.column}", int(np.count_nonzero(known != clipped)), len(known), loss)
+
+
+def local_sums(party: Party, terms: Contributions, names: Sequence[str]) -> np.ndarray:
+    """Sums (d,) of the contributions of the party's records, int64; values beyond the ranges of means are counted."""
+    local_clip_counts(party, terms.layout)
     return terms.sums(party.block, names.index(party.name))
 
 
