@@ -22,7 +22,13 @@ from partywise.methods.epidemiology.cohort import cohort_questions, draw_cohort
 from partywise.methods.epidemiology.consistency import consistent_tables
 from partywise.methods.epidemiology.contributions import Contributions, contributions
 from partywise.methods.epidemiology.estimates.counts import level_proportions
-from partywise.methods.epidemiology.estimates.curves import _rate, _RateParts, cumulative_incidence, quantiles
+from partywise.methods.epidemiology.estimates.curves import (
+    _rate,
+    _RateParts,
+    cumulative_incidence,
+    quantiles,
+    roc_curve,
+)
 from partywise.methods.epidemiology.estimates.inference import Inference, sidak_factor
 from partywise.methods.epidemiology.estimates.report import report
 from partywise.methods.epidemiology.estimates.strata import mantel_haenszel
@@ -358,6 +364,29 @@ def test_eight_measures_of_one_table_hold_together():
     require(
         (f"all eight with the factor of their correlation, {draws} draws", 0.94, float(together.mean()), 0.98),
         ("all eight, each alone", 0.8, float(alone.mean()), 0.93),
+    )
+
+
+def test_all_rates_of_a_roc_curve_hold_together():
+    draws, bands = 1000, 8
+    questions = Questions(levels={"outcome": [0, 1], "score": Bands(range(bands + 1))}, cross=[("outcome", "score")])
+    items = contributions(replace(questions, complete={"outcome", "score"}).layout())
+    others, events = np.linspace(1.6, 0.4, bands), np.linspace(0.4, 1.6, bands)
+    shares = np.stack([0.8 * others / others.sum(), 0.2 * events / events.sum()])
+    truth = [row[::-1].cumsum()[:-1] / row.sum() for row in shares[::-1]]
+    held = {True: np.zeros(draws), False: np.zeros(draws)}
+    for draw in range(draws):
+        counts = stream(21, "roc", draw).multinomial(3000, shares.ravel()).reshape(2, bands)
+        released = drawn(items, counts, 12.0, "roc", draw)
+        for together, row in held.items():
+            curve = roc_curve(released, "score", "outcome", Inference(together=together))
+            pairs = zip((curve.sensitivities, curve.false_positives), truth, strict=True)
+            row[draw] = all(
+                answer.holds(value) for answers, line in pairs for answer, value in zip(answers, line, strict=True)
+            )
+    require(
+        (f"rates at {bands - 1} thresholds, {draws} draws", 0.93, float(held[True].mean()), 0.98),
+        ("the same, each alone", 0.4, float(held[False].mean()), 0.9),
     )
 
 

@@ -115,7 +115,7 @@ def test_the_site_is_built_without_a_warning_and_asks_no_network(tmp_path):
     assert [found for path in pages for found in REMOTE.findall(path.read_text(encoding="utf-8"))] == []
     sheets = [path.read_text(encoding="utf-8") for path in (tmp_path / "html").rglob("*.css")]
     assert not any(re.search(r"(?:url\(|@import )[\"']?(?:https?:)?//", sheet) for sheet in sheets)
-    assert len(list((tmp_path / "html" / "_generated" / "gallery").glob("plot_*.html"))) == 12
+    assert len(list((tmp_path / "html" / "_generated" / "gallery").glob("plot_*.html"))) == 13
     api = (tmp_path / "html" / "_generated" / "api.html").read_text(encoding="utf-8")
     plots = [f"{one.__module__}.{one.__name__}" for one in map(partywise.plot.__getattr__, dir(partywise.plot))]
     names = [f"partywise.{home}.{name}" for name, home in partywise.public_homes().items() if name != "plot"]

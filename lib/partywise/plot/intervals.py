@@ -16,16 +16,15 @@ from ..experiment.plotting.layout import Axis
 from ..experiment.plotting.lines import SERIES, Lines
 from ..experiment.plotting.select import title
 from ..experiment.plotting.series import fit_word, methods_with
-from ..experiment.plotting.style import COLORS, GREY, MARKERS, Marks, one_panel
+from ..experiment.plotting.style import Marks, one_panel
 from ..models.intervals import REASONS, Intervals
+from .interval_rows import REST, ROW, IntervalRows, draw_rows
 
 if TYPE_CHECKING:
     from ..federation.estimators.estimator import Estimator
 
 # Names of intercepts, which have a scale of their own, in this library and in others.
 INTERCEPTS = ("intercept", "Intercept", "const")
-# Inches: of a panel but for its rows, and of a row.
-REST, ROW = 1.5, 0.27
 
 
 class Result(Protocol):
@@ -127,26 +126,13 @@ def coefficients(
     words = f"Coefficients with {100 * level:.4g} % intervals"
     if any(getattr(getattr(source, "intervals_", None), "centre", None) is not None for source in sources.values()):
         words += "\nthose of private fits count the noise"
+    looks = dict(marks or {})
+    if not isinstance(of, Mapping):
+        looks = {name: {"label": "_"} | looks.get(name, {}) for name in rows}
     with one_panel(ax, 5.0, max(2.4, REST + ROW * len(names)), words) as panel:
-        for number, (name, estimates) in enumerate(rows.items()):
-            shift = 0.66 * ((number + 0.5) / len(rows) - 0.5)
-            bar_marks: Marks = {
-                "color": COLORS[number % len(COLORS)],
-                "marker": MARKERS[number % len(MARKERS)],
-                "label": name if isinstance(of, Mapping) else "_",
-            }
-            bar_marks |= (marks or {}).get(name, {})
-            indices = [place for place, row in enumerate(estimates.names) if row in names]
-            places = np.array([names.index(estimates.names[place]) for place in indices])
-            known = np.isfinite(estimates.reach)
-            # A fit without intervals has no bars in the legend either.
-            bars = np.where(known, estimates.reach, 0)[indices] if known.any() else None
-            panel.errorbar(
-                estimates.values[indices], places + shift, xerr=bars, linestyle="none", markersize=3.5, **bar_marks
-            )
-        panel.axvline(0, color=GREY, linewidth=0.9)
+        draw_rows(panel, {name: estimates.only(names) for name, estimates in rows.items()}, looks)
         panel.set_yticks(range(len(names)), names, fontsize=7 if len(names) > 12 or ax else 8)
-        panel.set(ylim=(len(names) - 0.5, -0.5), xlabel="coefficient")
+        panel.set(xlabel="coefficient")
     return panel
 
 
@@ -220,16 +206,16 @@ interval_half_width = Lines(
 )
 
 
-def _rows_of(name: str, source: Source, level: float) -> CoefficientRows:
+def _rows_of(name: str, source: Source, level: float) -> IntervalRows:
     """Coefficients and intervals of a fit; the errors name it."""
     if isinstance(source, CoefficientRows):
-        return source
+        return _around(list(source.names), source.values, source.reach)
     if _is_estimator(source):
         source._fitted_estimate()  # type: ignore[union-attr]
     intervals = getattr(source, "intervals_", None)
     bounds = intervals.bounds(level) if isinstance(intervals, Intervals) else None
     if bounds is not None and intervals is not None:
-        return CoefficientRows(_names_of(source, len(bounds)), intervals.centre, (bounds[:, 1] - bounds[:, 0]) / 2)
+        return _around(_names_of(source, len(bounds)), intervals.centre, (bounds[:, 1] - bounds[:, 0]) / 2)
     table = source.conf_int(alpha=1 - level) if hasattr(source, "conf_int") else None
     if table is None:
         raise _no_intervals(name, source, intervals)
@@ -238,7 +224,11 @@ def _rows_of(name: str, source: Source, level: float) -> CoefficientRows:
         raise ValueError(
             f"{name!r} has params {values.shape} and intervals {bounds.shape}: give the coefficients of one response."
         )
-    return CoefficientRows(_names_of(source, len(values)), values, (bounds[:, 1] - bounds[:, 0]) / 2)
+    return _around(_names_of(source, len(values)), values, (bounds[:, 1] - bounds[:, 0]) / 2)
+
+
+def _around(names: list[str], values: np.ndarray, reach: np.ndarray) -> IntervalRows:
+    return IntervalRows(names, values, values - reach, values + reach)
 
 
 def _is_estimator(source: object) -> bool:

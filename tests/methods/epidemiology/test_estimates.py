@@ -212,6 +212,20 @@ def test_the_area_is_that_of_scikit_learn_on_the_bands():
     assert curve.false_positives[3].estimate == pytest.approx(high[RECORDS["outcome"] == 0].mean())
 
 
+def test_intervals_of_a_roc_curve_that_hold_together_are_wider_and_its_area_has_an_interval_of_its_own():
+    released = release(COHORT, RECORDS, 2000, shared_deviation(COHORT, 2000, 2.0), "roc")
+    alone, together = (roc_curve(released, "score", "outcome", Inference(together=joint)) for joint in (False, True))
+    assert alone.area == together.area
+    factors = []
+    for kind in ("sensitivities", "false_positives"):
+        for single, joint in zip(getattr(alone, kind), getattr(together, kind), strict=True):
+            assert (single.name, single.estimate) == (joint.name, joint.estimate)
+            if single.lower > 0 and single.upper < 1:
+                factors.append(joint.width / single.width)
+    # Between one number and Sidak's factor for 18, which is 3.0.
+    assert 1.2 < np.mean(factors) < sidak_factor(18) / sidak_factor(1)
+
+
 def test_curves_of_two_causes_are_those_by_hand():
     """Bins (0, 1] and (1, 2]: 10 records, of whom 1 and 2 leave by the causes, 1 is censored, then 2, 1, 1; 2 stay."""
     times = np.array([0.5, 0.6, 1.0, 0.7, 1.5, 1.6, 1.7, 1.8, 2.0, 9.0])

@@ -21,6 +21,7 @@ from .inference import (
     Inference,
     delta_answers,
     interval_answer,
+    joint_inference,
     known_cells,
     quadratic_interval,
     scaled_answer,
@@ -144,25 +145,34 @@ class RocCurve:
 
 
 def roc_curve(released: ReleasedTables, score: str, outcome: str, inference: Inference) -> RocCurve:
-    """ROC curve of a score in bands against an outcome of two known levels, the last of which is the event."""
+    """ROC curve of a score in bands against an outcome of two known levels, the last of which is the event.
+
+    With ``together`` the intervals of all rates hold together.
+    """
     counts = released.table(outcome, score)
     if counts.variables[0].known_levels != 2 or not counts.variables[1].edges:
         raise ValueError(
             f"an ROC curve needs an outcome of two levels and a score in Bands, not {outcome!r}, {score!r}."
         )
     cells = known_cells(counts, released.excess)
-    bands = cells.values.shape[1]
-    rates = []
-    for row, name in ((1, "sensitivity"), (0, "false positive rate")):
-        whole = np.zeros(cells.values.shape)
-        whole[row] = 1
-        answers = []
-        for band in range(bands - 1, 0, -1):
-            part = np.zeros(cells.values.shape)
-            part[row, band:] = 1
-            label = f"{name} from {counts.variables[1].edges[band]:g}"
-            answers.append(proportion(label, cells, part.ravel(), whole.ravel(), inference))
-        rates.append(tuple(answers))
+    bands, edges = cells.values.shape[1], counts.variables[1].edges
+    masks = np.zeros((2, bands - 1, 2, bands))
+    for row in range(2):
+        for place, band in enumerate(range(bands - 1, 0, -1)):
+            masks[row, place, row, band:] = 1
+    wholes = np.repeat(np.eye(2), bands, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sizes = wholes @ cells.flat
+        shares = (masks.reshape(2, bands - 1, -1) @ cells.flat) / sizes[:, None]
+        slopes = masks.reshape(2, bands - 1, -1) - shares[..., None] * wholes[:, None]
+    joint = joint_inference((slopes / sizes[:, None, None]).reshape(2 * (bands - 1), -1), cells, inference)
+    rates = [
+        tuple(
+            proportion(f"{name} from {edge:g}", cells, mask.ravel(), wholes[row], joint)
+            for mask, edge in zip(masks[row], edges[bands - 1 : 0 : -1], strict=True)
+        )
+        for row, name in ((1, "sensitivity"), (0, "false positive rate"))
+    ]
 
     def area(x: np.ndarray) -> np.ndarray:
         table = x.reshape(*x.shape[:-1], 2, bands)
@@ -171,11 +181,11 @@ def roc_curve(released: ReleasedTables, score: str, outcome: str, inference: Inf
         return ((events * below).sum(axis=-1) / (events.sum(axis=-1) * others.sum(axis=-1)))[..., None]
 
     name = f"AUC of {score} for {outcome}"
-    if cells.clear(np.stack([np.repeat([1.0, 0], bands), np.repeat([0, 1.0], bands)])).all():
+    if cells.clear(wholes).all():
         (answer,) = delta_answers([name], area, cells, inference, ["logit"])
     else:
         answer = undetermined_answer(name, inference, f"noise hides the number of events or of others: {REMEDY}")
-    return RocCurve(counts.variables[1].edges[bands - 1 : 0 : -1], rates[0], rates[1], answer)
+    return RocCurve(edges[bands - 1 : 0 : -1], rates[0], rates[1], answer)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from ....experiment.plotting.layout import Axis, Panels, plain_ticks
+from ....experiment.plotting.layout import Axis, Panels
 from ....experiment.plotting.lines import SERIES, Lines, few_methods
 from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
-from ....experiment.plotting.style import BLACK, GREY, look
+from ....experiment.plotting.style import BLACK, look
 from ....experiment.tables.templates import TypesetTable
 from ....methods.survival.options import (
     CoxNoisyGradientOptions,
@@ -26,6 +26,7 @@ from ....methods.survival.options import (
     SurvivalTableOptions,
     TreeBreslowOptions,
 )
+from ....plot.interval_rows import IntervalRows, draw_rows
 from ....plot.intervals import missing_intervals
 from ..own_settings import OwnSurvivalSettings
 from ..tables import TABLES, Covariate
@@ -74,16 +75,11 @@ def _draw(ax: Axes, cube: xr.Dataset, case: str) -> list[str]:
         if not np.isfinite(rows[-1][-1]).any():
             notes += missing_intervals(cube, case, label, target)
     names, factor = units_of(settings, int(known.sum()))
-    places = np.arange(known.sum())[::-1]
-    for number, (words, color, ratio, error) in enumerate(rows):
-        at = places + 0.3 - 0.6 * number / max(len(rows) - 1, 1)
+    sources = {}
+    for words, _, ratio, error in rows:
         middle, width = factor * ratio[known], FACTOR * np.abs(factor) * error[known]
-        estimate, low, high = np.exp(middle), np.exp(middle - width), np.exp(middle + width)
-        ends = np.stack([estimate - low, high - estimate])
-        ax.errorbar(estimate, at, xerr=ends, fmt="o", markersize=3, color=color, label=words)
-    ax.axvline(1, color=GREY, linewidth=0.8)
-    plain_ticks(ax)
-    ax.set_yticks(places, names)
+        sources[words] = IntervalRows(names, *(np.exp(middle + shift) for shift in (0, -width, width)))
+    draw_rows(ax, sources, {words: {"color": color, "marker": "o"} for words, color, _, _ in rows}, ratios=True)
     ax.set_xlabel("hazard ratio")
     return notes
 
