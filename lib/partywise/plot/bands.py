@@ -200,5 +200,6 @@ def draw_band(ax: Axes, curve: Curve, look: Marks) -> None:
     rises = values[known][-1] >= values[0]
     before, after = slice(None, -1), slice(1, None)
     low, high = (lower[before], upper[after]) if rises else (lower[after], upper[before])
-    ends = (np.repeat(part, 2) for part in (low, high))
-    ax.fill_between(np.repeat(x, 2)[1:-1], *ends, color=look["color"], alpha=PALE, linewidth=0)
+    ax.fill_between(
+        np.repeat(x, 2)[1:-1], np.repeat(low, 2), np.repeat(high, 2), color=look["color"], alpha=PALE, linewidth=0
+    )

@@ -151,7 +151,7 @@ def forest(
     ['risk ratio', 'odds ratio']
     """
     several = isinstance(of, Mapping) and not any(hasattr(value, "estimate") for value in of.values())
-    sources: Mapping[str, Numbers] = of if several else {"_numbers": of}  # type: ignore[assignment]
+    sources: Mapping[str, Numbers] = of if several else {"_numbers": of}  # type: ignore[assignment, dict-item]
     rows = {name: rows_of_numbers(numbers) for name, numbers in sources.items()}
     names = list(dict.fromkeys(name for source in rows.values() for name in source.names))
     by_kind = {kind: [name for name in names if is_ratio(name) == kind] for kind in (False, True)}

@@ -74,7 +74,10 @@ def test_a_table_that_has_changed_is_refused(monkeypatch, change):
 
 @pytest.mark.parametrize(
     ("block", "words"),
-    [({"table_one": ["gender"]}, "'gender', which is not a column"), ({"means": ["sex"]}, "'sex', which has no bounds")],
+    [
+        ({"table_one": ["gender"]}, "'gender', which is not a column"),
+        ({"means": ["sex"]}, "'sex', which has no bounds"),
+    ],
 )
 def test_a_name_without_levels_or_range_is_named(block, words):
     with pytest.raises(ValueError, match=words):
