@@ -118,7 +118,7 @@ def forest(
         as releases at several epsilons, are side by side in each row.
     ratios : bool, optional
         Whether the ratios among the numbers are drawn, on a logarithmic axis, or all others. By default the others, or
-        the ratios where there are no others.
+        the ratios where all numbers are.
     marks : mapping, optional
         By name: how a source is drawn, in matplotlib's words.
     ax : Axes, optional
@@ -132,7 +132,7 @@ def forest(
     Raises
     ------
     ValueError
-        If there is no number of the kind that ``ratios`` asks for.
+        If no number is of the kind that ``ratios`` asks for.
 
     Notes
     -----
