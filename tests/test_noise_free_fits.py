@@ -300,6 +300,8 @@ NEAR: dict[tuple[str, str, str], tuple[Callable[[str], Fitted], float]] = {
     ("FederatedEpidemiology", "suppressed", ""): (lambda s: tables("suppressed", s), 1e-9),
     # Each of three parties moves a count by up to 2.
     ("FederatedEpidemiology", "rounded", ""): (lambda s: tables("rounded", s), 0.3),
+    # Values of means are rounded to 2^-8 of their sum, and not to 2^-12.
+    ("FederatedEpidemiology", "geometric_box", ""): (lambda s: tables("geometric_box", s, epsilon=INF), 0.05),
 }
 # Curves do not depend on columns: by protocol, its options, and what it may be off by.
 CURVES = {

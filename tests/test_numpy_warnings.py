@@ -180,6 +180,7 @@ PROTOCOLS: dict[type[Estimator], tuple[Fit, dict[str, dict[str, object]]]] = {
             "reference": {"clipped": "allow"},
             "suppressed": {"clipped": "allow"},
             "rounded": {"clipped": "allow"},
+            "geometric_box": BOUNDS,
         },
     ),
 }

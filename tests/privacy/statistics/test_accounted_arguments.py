@@ -166,7 +166,8 @@ def test_certificates_are_made_by_hand_where_this_says_how():
     found = {name for name, text in texts.items() if home.search(text) and made.search(text)}
     assert found == {
         # Of whole contributions to public cells and moments, whose largest move is found over all values of their grid.
-        "methods/epidemiology/protocols/tables.py",
+        "methods/epidemiology/protocols/common.py",
+        "methods/epidemiology/protocols/products.py",
         # Of whole contributions, clipped in integers; of updates whose clip is an option, public as all of them are.
         "methods/filters/certified.py",
         "methods/filters/protocols/fedavg.py",

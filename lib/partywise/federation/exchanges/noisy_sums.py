@@ -100,12 +100,14 @@ class GeometricNoise:
     """Two-sided geometric noise on sums of whole numbers, in place of Gaussian noise.
 
     epsilon : pure, of all entries together; shift : bound of the absolute moves of all entries together, in steps
+    draws : full draws that are added, as of `Geometric`
 
-    Formal guarantee: (epsilon, 0)-DP, as of `Geometric`, against all parties but the one that adds it.
+    Formal guarantee: (epsilon, 0)-DP, as of `Geometric`, against all who do not know every draw.
     """
 
     epsilon: float
     shift: int
+    draws: int = 1
 
     def certificate(self, statistic: Whole) -> SensitivityCertificate:
         """Certificate of the statistic in the norm l1, on the grid of its steps."""
@@ -114,19 +116,23 @@ class GeometricNoise:
     def release(self, statistic: Whole, rng: RandomSource, **terms: Any) -> Release:
         """Release the statistic with noise in every entry."""
         bounded = Bounded(statistic.value, self.certificate(statistic), statistic.stratum, parents=statistic.parents)
-        return Geometric(epsilon=self.epsilon)(bounded, rng, **terms)
+        return Geometric(epsilon=self.epsilon, draws=self.draws)(bounded, rng, **terms)
+
+    @property
+    def ratio(self) -> float:
+        """Ratio of the probabilities of two neighbouring integers, away from 0; 0 without noise."""
+        return math.exp(-self.epsilon / self.shift)
 
     @property
     def standard_deviation(self) -> float:
         """Standard deviation of the noise of one release, in steps; 0 without noise."""
-        p = math.exp(-self.epsilon / self.shift)
-        return math.sqrt(2 * p) / (1 - p)
+        return math.sqrt(2 * self.ratio * self.draws) / (1 - self.ratio)
 
     @property
     def excess_kurtosis(self) -> float:
         """Excess kurtosis of the noise of one release; 0 without noise."""
-        p = math.exp(-self.epsilon / self.shift)
-        return 3 + (1 - p) ** 2 / (2 * p) if p else 0.0
+        p = self.ratio
+        return (3 + (1 - p) ** 2 / (2 * p)) / self.draws if p else 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,6 +81,7 @@ class ReleasedTables:
     layout : of the items; tables : counts by sorted names of the variables; moments : sums by column
     step_squares : sum of the squared weights of all items, for the cost of further ones
     excess : excess kurtosis of the noise of a cell
+    radius : half-width of the box around all cells from which published regions are read, 0 without one
     """
 
     layout: Layout
@@ -89,6 +90,7 @@ class ReleasedTables:
     records: int | None
     step_squares: float
     excess: float = 0.0
+    radius: float = 0.0
 
     def table(self, *names: str) -> Counts:
         """Counts by variables, in the order of their names, from the smallest table that has all of them.

@@ -76,7 +76,12 @@ class Contributions:
                 f"distribution is 'laplace' and moments of {self.layout.moments[0].column!r} are released: its noise "
                 "is for tables alone; take 'gaussian', or leave out means and person-time."
             )
-        return 2 * sum(self.weights)
+        return self.absolute_move
+
+    @cached_property
+    def absolute_move(self) -> int:
+        """Largest absolute move of all sums, in steps, when one record is replaced."""
+        return sum(map(_largest_move, self.layout.items, self.weights))
 
 
 def contributions(layout: Layout, rule: WeightRule = "auto", distribution: Distribution = "gaussian") -> Contributions:
@@ -178,6 +183,16 @@ def largest_square(item: Table | Moments, weight: int) -> int:
         return 2 * weight * weight
     same, longest = _farthest_values(weight, item.squares)
     return max(same, 2 * longest) if item.groups > 1 else same
+
+
+def _largest_move(item: Table | Moments, weight: int) -> int:
+    """Largest absolute move of one item, in steps: of moments over all pairs of values and groups."""
+    if isinstance(item, Table):
+        return 2 * weight
+    grid = value_grid(weight, item.squares)
+    if item.groups > 1:
+        return 2 * int(np.abs(grid).sum(axis=1).max())
+    return max(int(np.abs(grid - value).sum(axis=1).max()) for value in grid)
 
 
 @lru_cache(maxsize=64)

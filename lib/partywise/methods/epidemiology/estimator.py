@@ -30,8 +30,15 @@ from .estimates.tests import HypothesisTest
 from .estimates.two_by_two import two_by_two
 from .layout import columns_of
 from .model import EpidemiologyEstimate, EpidemiologyFacts
-from .options import ProductsOptions, RoundedOptions, SuppressedOptions, TablesOptions, TablesReferenceOptions
-from .protocols import products, reference, rounding, suppression, tables
+from .options import (
+    GeometricBoxOptions,
+    ProductsOptions,
+    RoundedOptions,
+    SuppressedOptions,
+    TablesOptions,
+    TablesReferenceOptions,
+)
+from .protocols import geometric_box, products, reference, rounding, suppression, tables
 from .questions import Questions
 from .render import TableOne, table_one
 
@@ -47,9 +54,10 @@ class FederatedEpidemiology(Estimator):
     ----------
     questions : Questions
         The public question set: what is released.
-    protocol : {"tables", "products", "reference", "suppressed", "rounded"}
+    protocol : {"tables", "products", "reference", "suppressed", "rounded", "geometric_box"}
         Certified by one noisy release, of parties that hold different persons, or different columns of the same persons
-        (``products``); exact sums; or as published, refused tables or rounded counts, which protect nothing.
+        (``products``); exact sums; or as published: refused tables or rounded counts, which protect nothing, or
+        geometric noise whose regions are read from a box around all cells.
     epsilon : float, optional
         Of the release, for one record. inf: no noise; refused by the others.
     delta : float
@@ -96,6 +104,7 @@ class FederatedEpidemiology(Estimator):
         "reference": Method(TablesReferenceOptions, reference.fit, ("server",)),
         "suppressed": Method(SuppressedOptions, suppression.fit, ("server",)),
         "rounded": Method(RoundedOptions, rounding.fit, ("server",)),
+        "geometric_box": Method(GeometricBoxOptions, geometric_box.fit, ("server", "aggregator")),
     }
     unit = "row"
     _estimate = EpidemiologyEstimate
@@ -207,7 +216,7 @@ class FederatedEpidemiology(Estimator):
         return f"{bound}=({low:g}, {high:g})"
 
     def _inference(self) -> Inference:
-        return Inference(self.target, together=self.together)
+        return Inference(self.target, together=self.together).of_release(self.released_)
 
     def _tables(self) -> ReleasedTables:
         self._fitted_estimate()
@@ -278,6 +287,11 @@ class FederatedEpidemiology(Estimator):
             "estimates that agree over all tables, and need not be the quotient of the shown counts.",
             "Small counts are shown: the guarantee is the same for each, and its interval counts the noise.",
         ]
+        if self.released_.radius:
+            notes[1] = (
+                f"Regions are ranges over a box of half-width {self.released_.radius:.4g} counts, which holds all "
+                "exact cells with probability 95 %: they are about these records."
+            )
         if not np.isfinite(spent.epsilon_certified):
             notes = [UNPROTECTED]
         return table_one(self._tables(), self._inference(), tuple(notes))

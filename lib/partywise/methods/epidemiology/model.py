@@ -44,6 +44,7 @@ class EpidemiologyEstimate:
     sums : (d,) of all items in steps of the contributions
     noise_sd : standard deviation of the noise of an entry, in steps, or of each item; 0 without noise
     excess : excess kurtosis of that noise
+    radius : half-width, in counts, of the box around all cells from which regions are read; 0 for our own intervals
     weights, distribution : rule of the weights, and the noise that they are for
     numbers : further scalars of the fit
     status, reason : ``ok``, or why the estimate is not to be used, and the sentence on it
@@ -55,6 +56,7 @@ class EpidemiologyEstimate:
     sums: np.ndarray = field(default_factory=lambda: np.zeros(0))
     noise_sd: float | tuple[float, ...] = 0.0
     excess: float = 0.0
+    radius: float = 0.0
     weights: WeightRule = "auto"
     distribution: Distribution = "gaussian"
     numbers: Numbers = field(default_factory=dict)
@@ -67,13 +69,15 @@ class EpidemiologyEstimate:
         return ""
 
     def tables(self, questions: Questions) -> ReleasedTables:
-        """Tables and moments that agree on their common margins."""
+        """Tables and moments that agree on their common margins, or as they are where regions are read from a box."""
         terms = contributions(questions.layout(self.names), self.weights, self.distribution)
         by_party = self.sizes if questions.by_party else None
         parts = terms.layout.split(self.sums)
         terms, parts = _allowed_items(terms, parts)
         # Every table may be refused.
         sums = np.concatenate([np.zeros(0), *(part.ravel() for part in parts)])
+        if self.radius:
+            return replace(consistent_tables(terms, sums, 0.0, sum(self.sizes), by_party), radius=self.radius)
         return consistent_tables(terms, sums, self.noise_sd, sum(self.sizes), by_party, excess=self.excess)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, final
 
 from ...core.checks import (
     CheckedFields,
+    Count,
     KeySize,
     Natural,
     Noise,
@@ -116,3 +117,18 @@ class RoundedOptions(CheckedFields):
     how: Literal["nearest", "midpoint", "random"] = "nearest"
 
     uses_epsilon = False
+
+
+@final
+@dataclass(frozen=True)
+class GeometricBoxOptions(CheckedFields):
+    """Tables with full draws of geometric noise and regions from a box around all cells, as published.
+
+    capacity : largest count that is shown; without it the number of all records
+    draws : peers that each add a full draw of the noise to every cell
+    """
+
+    capacity: Count | None = None
+    draws: Count = 2
+
+    uses_epsilon = True

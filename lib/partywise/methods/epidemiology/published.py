@@ -1,18 +1,26 @@
-"""Published protections of counts without a guarantee: refused tables and rounded counts.
+"""Published protections of counts: refused tables and rounded counts, without a guarantee, and boxes around noisy ones.
 
-Counts are exact sums of contributions over their weights; moments are left as they are, for none of the rules is about
-them.
+Counts are exact sums of contributions over their weights; moments are left as they are by refusals and by rounding, for
+neither rule is about them.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache, reduce
+from math import ceil, log
 from typing import Literal
 
 import numpy as np
+from scipy.signal import fftconvolve
 
+from ...federation.exchanges.noisy_sums import GeometricNoise
 from .contributions import Contributions
 
 How = Literal["nearest", "midpoint", "random"]
+# Probability with which a box holds all exact values.
+BOX_LEVEL = 0.95
+# Probabilities of noise below exp of this are left out; noise of more steps than so many is summed on a coarser grid.
+LEAST_LOG, MOST_STEPS = -45.0, 2**20
 
 
 def suppress(sums: np.ndarray, terms: Contributions, rng: object, *, threshold: int) -> np.ndarray:
@@ -56,3 +64,22 @@ def _tables(terms: Contributions) -> list[tuple[slice, int]]:
         places.append((slice(start, start + table.entries), weight))
         start += table.entries
     return places
+
+
+@lru_cache(maxsize=32)
+def box_radius(entries: int, noise: GeometricNoise) -> tuple[int, float]:
+    """Least r, in steps, at which a box of half-width r misses an exact value with probability 5 % at most, and that.
+
+    The law of the sum of all draws is their convolution; the bound adds the tails of the entries.
+    """
+    if not noise.ratio:
+        return 0, 0.0
+    coarser = max(1, ceil(LEAST_LOG / log(noise.ratio) / MOST_STEPS))
+    p = noise.ratio**coarser
+    farthest = int(LEAST_LOG / log(p)) + 1
+    distances = np.abs(np.arange(-farthest, farthest + 1))
+    law = reduce(fftconvolve, [(1 - p) / (1 + p) * p**distances] * noise.draws)
+    # Probability of noise beyond 0, 1, 2 ... steps on either side.
+    tails = 2 * np.cumsum(law[: len(law) // 2 : -1])[::-1]
+    radius = int(np.argmax(entries * tails <= 1 - BOX_LEVEL))
+    return coarser * radius, float(entries * tails[radius])

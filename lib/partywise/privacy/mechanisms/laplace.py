@@ -131,11 +131,14 @@ class Geometric:
     ----------
     epsilon : float
         Wanted pure-DP parameter, positive; infinity adds no noise.
+    draws : int
+        Independent draws that are added. Each is enough for epsilon, which thus holds against those who know all but
+        one, such as the parties that drew them.
 
     Raises
     ------
     ValueError
-        If ``epsilon`` is not positive.
+        If ``epsilon`` is not positive, or ``draws`` is below 1.
 
     Notes
     -----
@@ -156,10 +159,13 @@ class Geometric:
     """
 
     epsilon: float
+    draws: int = 1
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"epsilon={self.epsilon!r} must be positive: no finite noise gives epsilon = 0.")
+        if self.draws < 1:
+            raise ValueError(f"draws={self.draws!r} must be a whole number from 1: without a draw nothing is noised.")
 
     def __call__(self, bounded: Bounded, rng: RandomSource, *, owner: str = UNNAMED, **terms: Unpack[Terms]) -> Release:
         """Release a bounded statistic of whole multiples of a public grid.
@@ -205,7 +211,7 @@ class Geometric:
         def draw() -> np.ndarray:
             if gamma is None:
                 return np.array(bounded.value)
-            return (steps + draw_geometric(rng, gamma, steps.shape)) * grid
+            return (steps + sum(draw_geometric(rng, gamma, steps.shape) for _ in range(self.draws))) * grid
 
         profile = self.privacy_profile(certificate)
         return charge_and_draw(bounded, profile, "geometric", draw, owner, terms, rng, preset=True)

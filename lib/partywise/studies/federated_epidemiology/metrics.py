@@ -34,7 +34,7 @@ def metrics(
     """Scalars of one fit."""
     inference = Inference(data.target)
     answers = report(estimate.tables(data.questions), inference)
-    naive = report(replace(estimate, noise_sd=0.0).tables(data.questions), inference)
+    naive = report(replace(estimate, noise_sd=0.0, radius=0.0).tables(data.questions), inference)
     together = replace(inference, factor=sidak_factor(max(len(answers), 1)))
     known = data.known_numbers
     measures = estimate_measures(estimate, train, spec) | _distances(answers, data.exact_answers)

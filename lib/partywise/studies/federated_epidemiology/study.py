@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Literal
 from ...core.checks import CheckedFields, Delta
 from ...core.errors import ConfigError
 from ...experiment.study import NO_NOISE, Lazy, Protocol, Source, Study
-from ...methods.epidemiology.options import RoundedOptions, SuppressedOptions, TablesOptions, TablesReferenceOptions
+from ...methods.epidemiology.options import (
+    GeometricBoxOptions,
+    RoundedOptions,
+    SuppressedOptions,
+    TablesOptions,
+    TablesReferenceOptions,
+)
 from .measures import EpidemiologyMeasures
 from .settings import EpidemiologyGeneratedSettings
 
@@ -62,6 +68,7 @@ STUDY = Study(
         "reference": Protocol(TablesReferenceOptions, extra=("server",), release=NO_NOISE),
         "suppressed": Protocol(SuppressedOptions, extra=("server",), file="suppression", release=NO_NOISE),
         "rounded": Protocol(RoundedOptions, extra=("server",), file="rounding", release=NO_NOISE),
+        "geometric_box": Protocol(GeometricBoxOptions, extra=("server", "aggregator")),
         "tables": Protocol(TablesOptions, extra=("server",)),
     },
     measures=EpidemiologyMeasures,

@@ -11,6 +11,7 @@ from .inference import (
     Answer,
     Cells,
     Inference,
+    delta_answers,
     interval_answer,
     quadratic_interval,
     scaled_answer,
@@ -30,6 +31,8 @@ def proportion(name: str, cells: Cells, part: np.ndarray, whole: np.ndarray, inf
     s_aa, s_an, s_nn = (
         float(left @ cells.noise @ right) for left, right in ((part, part), (part, whole), (whole, whole))
     )
+    if inference.radius:
+        return delta_answers([name], lambda x: (x @ part / (x @ whole))[..., None], cells, inference, ["identity"])[0]
     if not cells.clear(whole):
         return undetermined_answer(name, inference, f"noise hides the number of records of the group: {REMEDY}")
     a = min(max(a, 0.0), size)
@@ -99,7 +102,7 @@ def count_answers(counts: Counts, inference: Inference) -> list[Answer]:
     for place, index in enumerate(np.ndindex(counts.values.shape)):
         pairs = zip(counts.variables, index, strict=True)
         name = ", ".join(f"{variable.name} = {variable.levels[level]}" for variable, level in pairs) or "records"
-        value, reach = float(counts.values[index]), inference.factor * float(deviations[place])
+        value, reach = float(counts.values[index]), inference.radius or inference.factor * float(deviations[place])
         ends = max(0.0, value - reach), max(0.0, value) + reach
         answers.append(Answer(name, float(whole[index]), *ends, "cohort", float(reach > 0)))
     return answers

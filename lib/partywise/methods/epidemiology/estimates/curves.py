@@ -15,6 +15,7 @@ from ..layout import ExitVariable, Variable
 from .counts import answer_name, proportion
 from .inference import (
     CLEAR,
+    NO_REGION,
     REMEDY,
     Answer,
     Cells,
@@ -106,6 +107,8 @@ def _quantile(
     at_zero = int(np.argmin(np.abs(excess)))
     share = float(noise[at_zero] / max(noise[at_zero] + sampling, 1e-300))
     z = inference.reach(cells.kurtosis(gradients[at_zero]), share)
+    if inference.radius:
+        scores, z, share = excess / np.maximum(np.abs(gradients).sum(axis=1), 1e-18), inference.radius, 1.0
     lower, estimate = _crossing(points, scores, -z, first=True), _crossing(points, excess, 0.0, first=True)
     upper = _crossing(points, scores, z, first=False)
     reason = ""
@@ -295,6 +298,10 @@ def rates(released: ReleasedTables, name: str, inference: Inference) -> list[Ans
             for row, cells in enumerate(rows)
         ]
         names = [answer_name(f"rate of {cause}", "", group, row) for row in range(len(rows))]
+        if inference.radius:
+            wanted = [*names, f"rate ratio of {cause}"][: len(rows) + (len(rows) == 2)]
+            answers += [undetermined_answer(name, inference, NO_REGION) for name in wanted]
+            continue
         answers += [_rate(label, pair, inference) for label, pair in zip(names, parts, strict=True)]
         if len(parts) == 2:
             answers.append(_rate_ratio(f"rate ratio of {cause}", parts[0], parts[1], inference))

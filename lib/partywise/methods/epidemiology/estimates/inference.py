@@ -14,12 +14,13 @@ from ....core.randomness import stream
 from ....federation.estimators.precision import NORMAL_95
 from ....models.follow_up.incidence import complex_step
 from ....models.links import LOGIT
-from ..consistency import Counts
+from ..consistency import Counts, ReleasedTables
 
 # Deviations of its own noise that a number of records must have to be divided by.
 CLEAR = 4.0
 # Public draws from which a simultaneous factor is read.
 DRAWS = 2000
+NO_REGION = "the source of the box states no region of it"
 # What a reader can do about a number that noise hides.
 REMEDY = "merge levels, or take a larger epsilon or weight"
 Target = Literal["population", "cohort"]
@@ -35,12 +36,14 @@ class Inference:
     factor : multiple of a standard deviation, 1.96 or a simultaneous factor
     interval : of risks and their comparisons: inverted score tests, or normal (``wald``), as in textbooks
     together : whether the numbers of one table are to hold together: their factor then follows from their correlation
+    radius : half-width of a box of all cells: an interval is then the range of the number over the box (`of_release`)
     """
 
     target: Target = "population"
     factor: float = NORMAL_95
     interval: Interval = "score"
     together: bool = False
+    radius: float = 0.0
 
     def __post_init__(self) -> None:
         for name, allowed in (("target", ("population", "cohort")), ("interval", ("score", "wald"))):
@@ -53,6 +56,10 @@ class Inference:
     def sampling(self) -> bool:
         """Whether records are a sample."""
         return self.target == "population"
+
+    def of_release(self, released: ReleasedTables) -> Inference:
+        """Inference for a release: a box is about its records alone."""
+        return replace(self, target="cohort", radius=released.radius) if released.radius else self
 
     def reach(self, excess: float, share: float) -> float:
         """Factor for a sum whose noise has this excess kurtosis and share of the variance (Cornish and Fisher 1938)."""
@@ -209,6 +216,10 @@ def delta_answers(
     sampling : (m,) sampling variances on the scales, in place of the multinomial ones
     """
     estimates, gradients = function(cells.flat), complex_step(function, cells.flat)
+    if inference.radius:
+        lower, upper = corner_values(function, cells.flat, gradients, inference.radius)
+        rows = zip(names, estimates, lower, upper, strict=True)
+        return [box_answer(name, value, (low, high), inference) for name, value, low, high in rows]
     inference = joint_inference(gradients, cells, inference)
     return [
         scaled_answer(
@@ -258,6 +269,30 @@ def scaled_answer(
         lower, upper = LOGIT.mean(centre + np.array([-reach, reach])).tolist()
         ends = (lower, upper)
     return interval_answer(name, estimate, ends, inference, share)
+
+
+def corner_values(
+    function: Callable[[np.ndarray], np.ndarray],
+    point: np.ndarray,
+    gradients: np.ndarray,
+    radius: float | np.ndarray,
+    least: float | np.ndarray = 0.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Least and largest values (m,) of functions over a box around a point (c,), each monotone in every entry.
+
+    radius : half-width of the box; least : what its entries are not below
+    """
+    places = np.arange(len(gradients))
+    corners = (np.maximum(point + sign * radius * np.sign(gradients), least) for sign in (-1, 1))
+    lower, upper = (function(corner)[places, places] for corner in corners)
+    return lower, upper
+
+
+def box_answer(name: str, estimate: float, ends: tuple[float, float], inference: Inference) -> Answer:
+    """Answer whose interval is a range over a box."""
+    if not (isfinite(estimate) and ends[0] <= ends[1]):
+        return undetermined_answer(name, inference, f"the estimate {estimate:.4g} has no range over the box: {REMEDY}")
+    return interval_answer(name, float(estimate), (float(ends[0]), float(ends[1])), inference, 1.0)
 
 
 def _exponential(value: float) -> float:

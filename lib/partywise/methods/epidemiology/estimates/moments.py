@@ -13,9 +13,11 @@ from ..layout import Moments
 from .counts import answer_name
 from .inference import (
     CLEAR,
+    NO_REGION,
     REMEDY,
     Answer,
     Inference,
+    corner_values,
     interval_answer,
     known_cells,
     quadratic_interval,
@@ -37,6 +39,7 @@ class GroupMoments:
     values : (3 G,) means, variances, and the standardised distance of each group from the first
     noise : (3 G, 3 G) covariance of the noise of the values
     has_squares : whether squares were released, without which only the means are determined
+    box : (2, 3 G) least and largest values over the box of a published region
     squares : (G,) variance of a squared deviation in units of the squared variance; reason : what they assume
     """
 
@@ -45,6 +48,7 @@ class GroupMoments:
     clear: np.ndarray
     values: np.ndarray
     noise: np.ndarray
+    box: np.ndarray
     has_squares: bool
     squares: np.ndarray
     reason: str
@@ -68,7 +72,7 @@ class GroupMoments:
 def group_moments(released: ReleasedTables, item: Moments) -> GroupMoments:
     """Moments of every known group, from sums and from the released numbers of records with a value."""
     released_sums = released.moments[item.column]
-    sizes, size_noise = _sizes(released, item)
+    sizes, size_noise, cells = _sizes(released, item)
     groups = len(sizes)
     squares = np.zeros(groups) if released_sums.squares is None else released_sums.squares[:groups]
     variances = np.repeat([released_sums.variance, released_sums.squares_variance], groups)
@@ -86,6 +90,9 @@ def group_moments(released: ReleasedTables, item: Moments) -> GroupMoments:
         return np.concatenate([mean, variance, distance], axis=-1)
 
     point = np.concatenate([released_sums.sums[:groups], squares, sizes])
+    radius, least = (
+        np.repeat(row, groups) for row in (np.multiply(released.radius, [sqrt(2), 1, cells]), [-np.inf, -np.inf, 0])
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         gradient = complex_step(values, point)
         return GroupMoments(
@@ -94,6 +101,7 @@ def group_moments(released: ReleasedTables, item: Moments) -> GroupMoments:
             sizes > np.maximum(CLEAR * np.sqrt(np.diag(size_noise)), 1e-9),
             values(point),
             gradient @ noise @ gradient.T,
+            np.array(corner_values(values, point, gradient, radius, least)),
             released_sums.squares is not None,
             *_squares(released, item, groups),
         )
@@ -143,8 +151,12 @@ def _mean(name: str, moments: GroupMoments, group: int, item: Moments, inference
         -1.0,
         1.0,
     )
+    if inference.radius:
+        lower, upper = np.clip(moments.box[:, group], -1.0, 1.0).tolist()
     share = noise / (noise + sampling) if noise + sampling > 0 else 0.0
-    reason = "" if moments.has_squares else "without squares the interval counts the largest variance"
+    reason = (
+        "" if moments.has_squares or inference.radius else "without squares the interval counts the largest variance"
+    )
     estimate, low, high = (item.centre + item.half * value for value in (min(max(mean, -1.0), 1.0), lower, upper))
     return interval_answer(name, estimate, (low, high), inference, share, reason)
 
@@ -159,14 +171,19 @@ def _deviation(name: str, moments: GroupMoments, group: int, item: Moments, infe
     if v <= 0 or size <= c * z:
         return undetermined_answer(name, inference, f"noise hides the variance: {REMEDY}, or a narrower range")
     lower, upper = quadratic_interval(1 - z * c / size, v, v**2 - z * noise, 0.0, 1.0)
+    if inference.radius:
+        lower, upper = np.clip(moments.box[:, place], 0.0, 1.0).tolist()
     total = noise + c * v**2 / size
     share = noise / total if total > 0 else 0.0
     estimate, low, high = (item.half * sqrt(value) for value in (min(v, 1.0), lower, upper))
-    return interval_answer(name, estimate, (low, high), inference, share, moments.reason)
+    reason = "" if inference.radius else moments.reason
+    return interval_answer(name, estimate, (low, high), inference, share, reason)
 
 
 def mean_difference(name: str, moments: GroupMoments, half: float, inference: Inference) -> Answer:
     """Mean of the last of two groups minus that of the first (Welch 1947), with the noise of both."""
+    if inference.radius:
+        return undetermined_answer(name, inference, NO_REGION)
     if not moments.clear.all():
         return _hidden_answer(name, inference)
     signs = np.array([-1.0, 1.0])
@@ -177,6 +194,8 @@ def mean_difference(name: str, moments: GroupMoments, half: float, inference: In
 
 def _standardised_difference(name: str, moments: GroupMoments, inference: Inference) -> Answer:
     """Difference of means in units of the root mean variance of both groups."""
+    if inference.radius:
+        return undetermined_answer(name, inference, NO_REGION)
     if not moments.clear.all():
         return _hidden_answer(name, inference)
     if (moments.variances <= 0).any():
@@ -187,18 +206,18 @@ def _standardised_difference(name: str, moments: GroupMoments, inference: Infere
     return scaled_answer(name, value, float(moments.noise[-1, -1]), sampling, inference, "identity")
 
 
-def _sizes(released: ReleasedTables, item: Moments) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers (G,) of records with a value in known groups, and the covariance (G, G) of their noise."""
+def _sizes(released: ReleasedTables, item: Moments) -> tuple[np.ndarray, np.ndarray, int]:
+    """Numbers (G,) of records with a value in known groups, the covariance (G, G) of their noise, and cells of each."""
     names = [item.group.name] if item.group is not None else []
     if item.may_be_missing:
         of_column = (item.column, f"{item.column} known")
         names.append(next(name for name in reversed(of_column) if name in released.layout.variables))
     if not names and released.records is not None:
-        return np.array([float(released.records)]), np.zeros((1, 1))
+        return np.array([float(released.records)]), np.zeros((1, 1)), 0
     cells = known_cells(released.table(*names))
     groups = 1 if item.group is None else item.group.known_levels
     sums = np.kron(np.eye(groups), np.ones(cells.flat.size // groups))
-    return sums @ cells.flat, sums @ cells.noise @ sums.T
+    return sums @ cells.flat, sums @ cells.noise @ sums.T, cells.flat.size // groups
 
 
 def _squares(released: ReleasedTables, item: Moments, groups: int) -> tuple[np.ndarray, str]:

@@ -21,7 +21,7 @@ def report(released: ReleasedTables, inference: Inference) -> tuple[Answer, ...]
     standard deviations and differences; tables of two binary variables and strata the measures of association, and
     those of a binary variable and a score in bands the area under the curve; curves their last values, and rates.
     """
-    layout, answers = released.layout, list[Answer]()
+    layout, answers, inference = released.layout, list[Answer](), inference.of_release(released)
     for name in layout.table_one:
         variable = layout.variables[name]
         answers += (quantiles if variable.has_quantiles else level_proportions)(released, name, inference)
@@ -45,7 +45,12 @@ def report(released: ReleasedTables, inference: Inference) -> tuple[Answer, ...]
 
 
 def report_tests(released: ReleasedTables) -> tuple[HypothesisTest, ...]:
-    """Return the tests of a question set: of every described category and mean between groups, and over strata."""
+    """Return the tests of a question set: of every described category and mean between groups, and over strata.
+
+    A box has none.
+    """
+    if released.radius:
+        return ()
     layout, answers = released.layout, list[HypothesisTest]()
     if layout.by is not None:
         others = [name for name in layout.table_one if name != layout.by and not layout.variables[name].edges]

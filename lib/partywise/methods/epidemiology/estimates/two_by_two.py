@@ -57,7 +57,7 @@ def two_by_two(released: ReleasedTables, exposure: str, outcome: str, inference:
     if not cells.clear(np.stack([exposed, unexposed])).all():
         reason = f"noise hides the number of records of a group: {REMEDY}"
         comparisons = [undetermined_answer(name, inference, reason) for name in SCORES]
-    elif inference.interval == "wald":
+    elif inference.interval == "wald" or inference.radius:
         comparisons = normal[:3]
     else:
         comparisons = [score_answer(name, cells, inference) for name in SCORES]

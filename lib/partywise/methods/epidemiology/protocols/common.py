@@ -15,12 +15,14 @@ from ....federation.exchanges.noisy_sums import require_sizes
 from ....federation.parties import Party, lost_squares
 from ....federation.run import Run
 from ....privacy.accounted_values import Clear
+from ....privacy.statistics.whole import Whole, whole
 from ..contributions import Contributions, contributions
 from ..layout import Layout
 from ..model import EpidemiologyEstimate, EpidemiologyFacts
 
 SERVER = "server"
 TABLES = "tables"
+SOURCE = "the largest squared move of whole contributions, over all values on their grid"
 # What a party shows of its exact sums (d,), by its random numbers.
 Show = Callable[[np.ndarray, Contributions, Any], np.ndarray]
 
@@ -58,6 +60,16 @@ def local_sums(party: Party, terms: Contributions, names: Sequence[str]) -> np.n
     """Sums (d,) of the contributions of the party's records, int64; values beyond the ranges of means are counted."""
     local_clip_counts(party, terms.layout)
     return terms.sums(party.block, names.index(party.name))
+
+
+def whole_sums(sums: np.ndarray, terms: Contributions) -> Whole:
+    """Sums of whole contributions, in steps, with how far one record moves them."""
+    return whole(sums, terms.squares, 1.0, SOURCE)
+
+
+def local_statistic(party: Party, terms: Contributions, names: Sequence[str]) -> Whole:
+    """Sums of the party's records, which stay with it."""
+    return whole_sums(local_sums(party, terms, names), terms)
 
 
 def server_estimate(sums: np.ndarray, public: EpidemiologyEstimate) -> EpidemiologyEstimate:

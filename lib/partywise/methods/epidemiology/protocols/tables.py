@@ -17,7 +17,6 @@ tables         parties, server     shared: words under masks (`noisy_sum`); loca
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,17 +29,13 @@ from ....federation.exchanges.noisy_sums import (
     mu_of,
     released_sum,
 )
-from ....federation.parties import Party
 from ....federation.roles import records_together
 from ....federation.run import Run
-from ....privacy.statistics.whole import Whole, whole
 from ..contributions import Contributions, Distribution, contributions
 from ..layout import Layout, Table
 from ..model import EpidemiologyEstimate, EpidemiologyFacts
 from ..options import TablesOptions
-from .common import SERVER, TABLES, local_sums, names_of, require_records, server_estimate, sizes_of
-
-SOURCE = "the largest squared move of whole contributions, over all values on their grid"
+from .common import SERVER, TABLES, local_statistic, names_of, require_records, server_estimate, sizes_of, whole_sums
 
 
 @dataclass(frozen=True)
@@ -81,16 +76,6 @@ def table_noise(run: Run, layout: Layout, sums: NoisySums) -> TableNoise:
     if options.distribution == "laplace" or geometric.mean_log_sd < gaussian.mean_log_sd:
         return geometric
     return gaussian
-
-
-def whole_sums(sums: np.ndarray, terms: Contributions) -> Whole:
-    """Sums of whole contributions, in steps, with how far one record moves them."""
-    return whole(sums, terms.squares, 1.0, SOURCE)
-
-
-def local_statistic(party: Party, terms: Contributions, names: Sequence[str]) -> Whole:
-    """Sums of the party's records, which stay with it."""
-    return whole_sums(local_sums(party, terms, names), terms)
 
 
 def server_answer(noisy: ReleasedSum, public: EpidemiologyEstimate) -> EpidemiologyEstimate:
