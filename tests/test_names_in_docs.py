@@ -23,6 +23,7 @@ MADE = {
     "my_clients.yaml",
     "my_labels.yaml",
     "my_survival.yaml",
+    "my_epidemiology.yaml",
     "my_tables.yaml",
     "loans.yaml",
     "shared.yaml",

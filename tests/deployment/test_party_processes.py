@@ -108,7 +108,7 @@ def test_parties_apart_are_the_simulation(study, tmp_path, monkeypatch, started)
         assert [(m.sender, m.name, m.kind) for m in messages] == [(m.sender, m.name, m.kind) for m in channel.messages]
     # Rows of the ledger that are reserved are steps of the program as well: before the first message, or each sum.
     sums = {event.release_id for event in channel.ledger.rows if "/" not in event.release_id}
-    assert len(before) == (1 + len(sums) if study == "federated_survival" else 1)
+    assert len(before) == (1 + len(sums) if study in ("federated_epidemiology", "federated_survival") else 1)
     paths = [str(last_run(tmp_path / "out" / name)) for name in case.names]
     assert main(["network", "union", *paths, "--transcript", str(tmp_path / "all.csv")]) == 0
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + len(channel.messages)

@@ -45,6 +45,7 @@ from verbs.crate import write
 
 # Certified methods, by study: options, who has all of the estimate, and who a part.
 METHODS: Mapping[str, tuple[dict[str, Any], list[str], list[str]]] = {
+    "federated_epidemiology": ({}, ["server"], []),
     "federated_survival": ({}, ["server"], []),
     "functional_boosting": ({}, ["active"], ["upstream", "weather office"]),
     "label_private": ({}, ["shop"], []),
@@ -66,6 +67,7 @@ POOLED = "nobody pools the records, to fit them or to compare with"
 PERSONS = "how many persons the records are of is not public"
 COUNTED = "the evaluator counts it, over all parties"
 UNDEFINED: Mapping[str, Mapping[str, str]] = {
+    "federated_epidemiology": dict.fromkeys(("error", "width_ratio"), POOLED),
     "federated_survival": {
         **dict.fromkeys(("km_error", "cumulative_hazard_error", "rmst_error", "coefficient_rms"), POOLED),
         **dict.fromkeys(("coefficient_largest", "squared_error", "worse_than_zero"), POOLED),

@@ -40,7 +40,7 @@ class Apart:
         self.network: dict[str, Any] = {"study": study, "case": "own", "method": "m", "mode": "experiment"}
         self.method: dict[str, Any] = {}
         cases = {"functional_boosting": curves, "label_private": labels, "sliced_inverse_regression": clients}
-        cases["federated_survival"] = follow_up
+        cases |= {"federated_survival": follow_up, "federated_epidemiology": tables}
         cases |= dict.fromkeys(("vertical_trees", "vertical_linear", "vertical_glm"), columns)
         if study not in cases:
             raise LookupError(
@@ -227,6 +227,43 @@ def follow_up(case: Apart) -> None:
     case.grid |= {"parties": [3], "epsilon": [8.0]}
     case.spec, case.method = {"delta": 1e-4}, {"protocol": "scores"}
     case.network |= {"epsilon": 8.0, "rows": {place: len(case.files[place][f"{place}.csv"][1]) for place in case.files}}
+
+
+def tables(case: Apart) -> None:
+    """Patients of a trial at three hospitals: who they are, and who died."""
+    rng, header = stream(3, "apart", "tables"), ("patient", "arm", "sex", "age", "died")
+    for place, n in (("north", 300), ("south", 240), ("west", 160)):
+        rows = []
+        for i in range(n):
+            drug, sex, age = (
+                rng.random() < 0.5,
+                str(rng.choice(["f", "m", ""], p=[0.5, 0.45, 0.05])),
+                rng.uniform(40, 80),
+            )
+            died = rng.random() < 0.25 + 0.2 * drug
+            rows.append([f"{place[0]}{i}", ("no", "yes")[int(drug)], sex, f"{age:.0f}", ("no", "yes")[int(died)]])
+        case.files[place] = {f"{place}.csv": (header, rows)}
+    binary = ["no", "yes"]
+    case.settings = {
+        "tables": [{"party": place, "file": f"{place}.csv"} for place in case.files],
+        "id": "patient",
+        "columns": [
+            {"name": "arm", "levels": binary},
+            {"name": "sex", "levels": ["f", "m"]},
+            {"name": "age", "bounds": [40, 80]},
+            {"name": "died", "levels": binary},
+        ],
+        "questions": {
+            "by": "arm",
+            "table_one": ["sex"],
+            "means": ["age"],
+            "cross": [["arm", "died"]],
+            "complete": ["arm", "died"],
+        },
+    }
+    case.grid |= {"parties": [3], "epsilon": [4.0]}
+    case.spec, case.method = {"delta": 1e-5}, {"protocol": "tables"}
+    case.network |= {"epsilon": 4.0, "rows": {place: len(case.files[place][f"{place}.csv"][1]) for place in case.files}}
 
 
 def curves(case: Apart) -> None:

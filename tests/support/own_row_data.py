@@ -68,6 +68,26 @@ def example_hospitals(folder: Path) -> None:
     write_csv(folder / "hospitals.csv", header, rows)
 
 
+def example_wards(folder: Path) -> None:
+    """Patients of a trial at three hospitals: who they are, whether they died, and when and why they left."""
+    rng, rows = stream(20240601, "example", "wards"), []
+    for hospital, patients in (("north", 620), ("river", 540), ("old town", 440)):
+        for patient in range(patients):
+            drug, sex = rng.random() < 0.5, str(rng.choice(["f", "m"]))
+            smoking = str(rng.choice(["never", "past", "now", ""], p=[0.47, 0.3, 0.2, 0.03]))
+            age, weight = float(np.clip(rng.normal(63, 11), 31, 89)), float(np.clip(rng.normal(27, 4.5), 16, 44))
+            risk = np.exp(0.03 * (age - 63) + 0.4 * (smoking == "now") - 0.5 * drug)
+            relapse, death = rng.exponential(9 / risk), rng.exponential(14 / risk)
+            years = min(relapse, death, rng.uniform(2, 12), 8.0)
+            cause = "relapse" if years == relapse else "death" if years == death else "well"
+            index = "" if rng.random() < 0.04 else f"{weight:.1f}"
+            row = [hospital, f"{hospital[0]}{patient:03d}", "drug" if drug else "placebo", sex, smoking, f"{age:.0f}"]
+            rows.append([*row, index, "yes" if cause == "death" else "no", f"{years:.2f}", cause])
+    rows[7][4] = "smoker"
+    header = ("hospital", "patient", "arm", "sex", "smoking", "age", "bmi", "died", "years", "cause")
+    write_csv(folder / "wards.csv", header, rows)
+
+
 if __name__ == "__main__":
-    for make in (example_labels, example_clients, example_hospitals):
+    for make in (example_labels, example_clients, example_hospitals, example_wards):
         make(ROOT / "config" / "example_data")

@@ -37,10 +37,30 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "horizon": 4,
         "because": "follow-up of the study",
     },
+    "federated_epidemiology": {
+        "party": "site",
+        "parties": ["north", "south"],
+        "user": None,
+        "rows_per_user": None,
+        "columns": [
+            {"name": "age", "bounds": [18, 80], "edges": [18, 40, 60, 80]},
+            {"name": "kind", "levels": ["x", "y", "z"]},
+            {"name": "late", "levels": ["0", "1"]},
+        ],
+        "questions": {
+            "by": "late",
+            "table_one": ["kind", "age"],
+            "means": ["age"],
+            "incidence": [{"time": "flow", "cause": "person", "causes": ["p01", "p02"], "horizon": 4, "bins": 3}],
+            "complete": ["late"],
+        },
+    },
 }
 METHODS = {"label_private": {"protocol": "walr"}, "sliced_inverse_regression": {"protocol": "certified"}}
 METHODS["federated_survival"] = {"protocol": "scores"}
+METHODS["federated_epidemiology"] = {"protocol": "tables"}
 UNITS = {"label_private": "user_label", "sliced_inverse_regression": "user", "federated_survival": "user"}
+UNITS["federated_epidemiology"] = "row"
 
 
 class OwnRows:

@@ -186,7 +186,7 @@ class Source:
     def of_files(
         cls,
         settings: type,
-        layout: Literal["columns", "labels", "clients", "follow_up", "curves"],
+        layout: Literal["columns", "labels", "clients", "follow_up", "questions", "curves"],
         *,
         first: FirstRun,
         rows: str = "",

@@ -16,7 +16,7 @@ import yaml
 
 from own_data_sets import REAL, example, example_tables, write_csv, write_netcdf
 from own_network_data import write as example_parties
-from own_row_data import example_clients, example_hospitals, example_labels
+from own_row_data import example_clients, example_hospitals, example_labels, example_wards
 from partywise.core.randomness import stream
 from partywise.data.own.curves.load import CurveGroup, OwnCurve, load
 from partywise.data.own.curves.netcdf import read_variable
@@ -320,6 +320,7 @@ def test_the_shipped_example_data_are_what_the_script_makes(folder):
     example_labels(folder / "made")
     example_clients(folder / "made")
     example_hospitals(folder / "made")
+    example_wards(folder / "made")
     example_parties(folder / "made", folder / "made" / "network")
     made, shipped = files(folder / "made"), files(ROOT / "config" / "example_data")
     # What a clinic consents to is written by hand, beside its data.

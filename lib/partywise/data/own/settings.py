@@ -37,6 +37,7 @@ class FileHolder:
 
     block : keys of the file; None for those of the case
     columns : features; roles : the column of each role, such as ``response``, ``id`` or ``user``, in this order
+    may_be_empty : columns without an entry of which a record is complete
     """
 
     party: str
@@ -44,6 +45,7 @@ class FileHolder:
     block: FileBlock | None
     columns: tuple[ColumnBlock, ...]
     roles: Mapping[str, str]
+    may_be_empty: frozenset[str] = frozenset()
 
     @property
     def label(self) -> str:
@@ -53,7 +55,8 @@ class FileHolder:
     @property
     def names(self) -> list[str]:
         """Names of the columns of which a complete record has an entry."""
-        return [*(column.name for column in self.columns), *self.roles.values()]
+        names = [*(column.name for column in self.columns), *self.roles.values()]
+        return [name for name in names if name not in self.may_be_empty]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +126,9 @@ class OwnRecords(RecordTable):
     tables: tuple[FileBlock, ...] = ()
     columns: tuple[ColumnBlock, ...]
 
-    # Whether at least one column is needed beside those that are explained.
+    # Whether at least one column is needed beside those that are explained, and whether columns may have edges.
     needs_columns: ClassVar[bool] = True
+    takes_edges: ClassVar[bool] = False
 
     @property
     def response_columns(self) -> dict[str, str]:
@@ -157,7 +161,7 @@ class OwnRecords(RecordTable):
             if roles.setdefault(other, key) != key:
                 raise ValueError(f"{key} is {other!r}, which is the {roles[other]} too: give another column.")
         for place, column in enumerate(self.columns):
-            _check_column(f"columns[{place}]", column)
+            _check_column(f"columns[{place}]", column, self.takes_edges)
         self.check_kinds(self.columns)
         check_persons(self.user, self.rows_per_user)
 
@@ -174,8 +178,10 @@ class OwnRecords(RecordTable):
         return super().files if self.file is None else {"file": self.file}
 
 
-def _check_column(where: str, column: ColumnBlock) -> None:
+def _check_column(where: str, column: ColumnBlock, takes_edges: bool) -> None:
     increasing(f"{where}.bounds", column.bounds)
+    if column.edges is not None and takes_edges:
+        return
     if column.edges is not None:
         raise ValueError(f"{where}.edges is {list(column.edges)}: they are read by trees only; leave them out.")
     if column.bounds is None and column.levels is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...core.checks import CheckedFields, Delta
 from ...core.errors import ConfigError
-from ...experiment.study import NO_NOISE, Lazy, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, FirstRun, Lazy, Protocol, Source, Study
 from ...methods.epidemiology.options import (
     GeometricBoxOptions,
     RoundedOptions,
@@ -20,6 +20,7 @@ from ...methods.epidemiology.options import (
     TablesReferenceOptions,
 )
 from .measures import EpidemiologyMeasures
+from .own_settings import OwnEpidemiologySettings
 from .settings import EpidemiologyGeneratedSettings
 
 if TYPE_CHECKING:
@@ -51,6 +52,12 @@ def check(plan: Plan) -> None:
             raise ConfigError(f"{where}.folds is {case.folds}: nothing is held out, so it must be 1.")
 
 
+FIRST = FirstRun(
+    methods={
+        "tables": {"protocol": "tables", "title": "certified tables"},
+        "pooled": {"protocol": "reference", "title": "pooled, no privacy"},
+    },
+)
 STUDY = Study(
     __name__,
     title="Federated epidemiology",
@@ -63,6 +70,7 @@ STUDY = Study(
         "generated": Source(
             EpidemiologyGeneratedSettings, complete=Lazy("partywise.studies.federated_epidemiology.cases:of_cohort")
         ),
+        "table": Source.of_files(OwnEpidemiologySettings, "questions", first=FIRST, outputs="own_cases"),
     },
     methods={
         "reference": Protocol(TablesReferenceOptions, extra=("server",), release=NO_NOISE),

@@ -1,4 +1,4 @@
-"""Drafts of settings by layout: columns, labels or clients at several parties, follow-up of clients, and curves."""
+"""Drafts of settings by layout: columns, labels or clients at parties, follow-up or questions, and curves."""
 
 from __future__ import annotations
 
@@ -284,6 +284,29 @@ def _events(tables: Sequence[TableSurvey], named: str | None) -> list[ColumnSurv
 
 def _ends(name: str, named: str | None) -> bool:
     return name == named if named else EVENTS.fullmatch(name) is not None
+
+
+def draft_questions(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
+    """Tables and means of a file for each client, or of one with a column of them; what is compared is a question."""
+    clients = clients_of(tables, roles)
+    settings = {key: value for key, value in clients.settings.items() if key != "missing"}
+    blocks = column_blocks(clients.whole, (clients.column, str(settings.get("id", ""))))
+    categories = [str(block["name"]) for block in blocks if "levels" in block]
+    numbers = [str(block["name"]) for block in blocks if "bounds" in block]
+    if not categories:
+        raise NotSuited("it needs a column of levels, such as sex or arm")
+    gaps = [column.name for column in clients.whole.columns if column.missing]
+    never = Ask("columns of tables that are never empty, by how they are recorded", f"; the file has gaps in {gaps}")
+    questions: dict[str, object] = {
+        "by": Ask(f"the groups that are compared, one of {', '.join(categories)}; or delete the line"),
+        "table_one": categories,
+        "means": numbers,
+        "cross": Ask(f"further tables, such as [[{', '.join(categories[:2])}]]; or delete the line"),
+        "complete": never,
+        "may_be_missing": Ask("columns of means that may be empty; or delete the line"),
+    }
+    questions = {key: value for key, value in questions.items() if numbers or key not in ("means", "may_be_missing")}
+    return Draft(settings | {"columns": blocks, "questions": questions}, len(clients.names))
 
 
 def draft_curves(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ..consistency import ReleasedTables
 from .counts import level_proportions
@@ -29,19 +31,31 @@ def report(released: ReleasedTables, inference: Inference) -> tuple[Answer, ...]
     for moments in layout.moments:
         if moments.column not in times:
             answers += means(released, moments.column, inference)
+    blocks = dict[str, list[Answer]]()
     for exposure, outcome, strata in _associations(released):
-        answers += two_by_two(released, exposure, outcome, inference)
+        block = blocks.setdefault(" x ".join((exposure, outcome, *strata)), [])
+        block += two_by_two(released, exposure, outcome, inference)
         if strata:
-            answers += mantel_haenszel(released, exposure, outcome, strata, inference)
-            answers += standardise(released, exposure, outcome, strata, inference)
-    answers += [roc_curve(released, score, outcome, inference).area for score, outcome in _scores(released)]
+            block += mantel_haenszel(released, exposure, outcome, strata, inference)
+            block += standardise(released, exposure, outcome, strata, inference)
+    for score, outcome in _scores(released):
+        blocks[f"{score} x {outcome}"] = [roc_curve(released, score, outcome, inference).area]
     for name in layout.incidence:
+        block = blocks.setdefault(name, [])
         for curves in cumulative_incidence(released, name, inference):
-            answers += [curve[-1] for curve in curves.incidence.values()]
-            answers.append(curves.restricted_mean)
+            block += [curve[-1] for curve in curves.incidence.values()]
+            block.append(curves.restricted_mean)
         if layout.variables[name].columns[0] in released.moments:
-            answers += rates(released, name, inference)
-    return tuple(answers)
+            block += rates(released, name, inference)
+    return (*answers, *_distinct(blocks))
+
+
+def _distinct(blocks: Mapping[str, Sequence[Answer]]) -> Iterator[Answer]:
+    """Yield the answers of all blocks; names that several tables or curves have end in that of theirs."""
+    names = Counter(answer.name for block in blocks.values() for answer in block)
+    for title, block in blocks.items():
+        for answer in block:
+            yield answer if names[answer.name] == 1 else replace(answer, name=f"{answer.name} ({title})")
 
 
 def report_tests(released: ReleasedTables) -> tuple[HypothesisTest, ...]:

@@ -1,0 +1,206 @@
+"""Settings of the source ``table``: own records of several clients in a file each or in one, and questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from ...core.checks import CheckedFields, Positive, Range, check_fields, check_name
+from ...data.own.grammar import ColumnBlock
+from ...data.own.settings import FileHolder, OwnClients
+from .settings import EpidemiologyCaseSettings, Target
+
+if TYPE_CHECKING:
+    from ...methods.epidemiology.questions import Bands, Questions
+
+# What a column needs for what questions ask of it.
+LEVELS, BANDS, RANGE = "levels: [...]", "edges: [...], the ends of its bands", "bounds: [low, high]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncidenceBlock(CheckedFields):
+    """Curves of causes by which records leave, as `Incidence` of the library has them.
+
+    time, cause : columns; causes : public entries of the cause, every other entry is a censoring
+    horizon : public end of follow-up, in the unit of the times, in so many bins
+    person_time : whether rates are asked for as well
+    """
+
+    time: str
+    cause: str
+    causes: tuple[str, ...]
+    horizon: Positive
+    bins: Annotated[int, Range(1)] = 12
+    person_time: bool = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_name("time", self.time)
+        check_name("cause", self.cause)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionBlock(CheckedFields):
+    """The question set in the words of the class `Questions`; levels, bands and ranges are those of the columns.
+
+    by : column of the groups that are compared
+    table_one : columns that are described by group, with ``levels`` or ``edges``; means : those with ``bounds``
+    cross : further tables, such as [arm, died, stage]; incidence : curves
+    complete : columns of tables that are never empty; others have the level "missing"
+    may_be_missing : columns of means that may be empty
+    whole : columns with edges that hold whole numbers
+    sd : whether means have standard deviations; by_party : whether every table is released by client
+    where : lists of levels by column that a record must have; impossible : combinations of levels that cannot occur
+    """
+
+    by: str | None = None
+    table_one: tuple[str, ...] = ()
+    means: tuple[str, ...] = ()
+    cross: tuple[tuple[str, ...], ...] = ()
+    incidence: tuple[IncidenceBlock, ...] = ()
+    complete: tuple[str, ...] = ()
+    may_be_missing: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+    sd: bool = True
+    where: dict[str, list[str]] = field(default_factory=dict)
+    impossible: tuple[dict[str, str], ...] = ()
+    by_party: bool = False
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Columns that tables have, each once."""
+        crossed = [name for names in self.cross for name in names]
+        conditions = [*self.where, *(name for row in self.impossible for name in row)]
+        group = [] if self.by is None else [self.by]
+        return tuple(dict.fromkeys([*group, *self.table_one, *crossed, *conditions]))
+
+    def roles(self) -> Iterator[tuple[str, str]]:
+        """Yield key and column of the times and causes of curves, each column once."""
+        columns = dict[str, str]()
+        for place, incidence in enumerate(self.incidence):
+            for key in ("time", "cause"):
+                columns.setdefault(getattr(incidence, key), f"questions.incidence[{place}].{key}")
+        for column, key in columns.items():
+            yield key, column
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnEpidemiologySettings(OwnClients, EpidemiologyCaseSettings):
+    """Own records of several clients, of which one release answers the questions.
+
+    columns : with public ``levels``, ``edges`` of bands or ``bounds`` of means, and ``because``
+    questions : that the release answers
+    target : whether intervals are about a population, or about these records
+    """
+
+    columns: tuple[ColumnBlock, ...] = ()
+    questions: QuestionBlock
+    target: Target = "population"
+
+    needs_columns: ClassVar[bool] = False
+    takes_edges: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.user is not None:
+            raise ValueError(f"user is {self.user!r}: a record is one person here; bring one row per person.")
+        self.check_clients()
+        self._check_columns()
+        # Levels, bands and ranges that contradict each other are an error before any file is opened.
+        _ = self.question_set
+        super().__post_init__()
+
+    def _check_columns(self) -> None:
+        """Raise a named error for a question whose column lacks what it needs, and for a column without a question."""
+        asked, declared = self.questions, {column.name: column for column in self.columns}
+        wanted = {"table_one": f"{LEVELS} or {BANDS}", "means": RANGE, "whole": BANDS, "may_be_missing": RANGE}
+        suits = {
+            "table_one": lambda column: column.levels or column.edges,
+            "means": lambda column: column.bounds,
+            "whole": lambda column: column.edges,
+            "may_be_missing": lambda column: column.bounds,
+        }
+        names = {key: getattr(asked, key) for key in wanted} | {"table_one": asked.tables}
+        for key, needs in wanted.items():
+            for name in names[key]:
+                what = "questions" if key == "table_one" else f"questions.{key}"
+                if name not in declared:
+                    raise ValueError(f"{what} has {name!r}, which is not among the columns: list it with {needs}.")
+                if not suits[key](declared[name]):
+                    raise ValueError(f"{what} has {name!r}, whose column lacks what it needs: give it {needs}.")
+        for name in asked.complete:
+            if name not in (*asked.tables, *asked.means):
+                raise ValueError(f"questions.complete has {name!r}, which is not a column of a table: leave it out.")
+        unread = [name for name in declared if name not in (*asked.tables, *asked.means)]
+        if unread:
+            raise ValueError(
+                f"columns has {unread[0]!r}, which the questions do not read: ask for it, or leave it out."
+            )
+
+    @cached_property
+    def question_set(self) -> Questions:
+        """The question set with its public levels, bands and ranges."""
+        from ...methods.epidemiology.questions import Incidence, Questions
+
+        asked, declared = self.questions, {column.name: column for column in self.columns}
+        levels = {name: self._levels(declared[name]) for name in asked.tables}
+        return Questions(
+            by=asked.by,
+            levels={name: rows for name, rows in levels.items() if name not in asked.table_one},
+            table_one={name: levels[name] for name in asked.table_one},
+            means={name: declared[name].bounds or (0.0, 0.0) for name in asked.means},
+            cross=asked.cross,
+            incidence=[
+                Incidence(row.time, row.cause, row.causes, row.horizon, row.bins, row.person_time)
+                for row in asked.incidence
+            ],
+            complete=[name for name in asked.tables if name in self._never_empty],
+            may_be_missing=asked.may_be_missing,
+            sd=asked.sd,
+            where=asked.where,
+            impossible=asked.impossible,
+            by_party=asked.by_party,
+        )
+
+    def _levels(self, column: ColumnBlock) -> tuple[str, ...] | Bands:
+        """Public levels or bands of a column."""
+        from ...methods.epidemiology.questions import Bands
+
+        return column.levels or Bands(column.edges or (), whole=column.name in self.questions.whole)
+
+    @property
+    def response_columns(self) -> dict[str, str]:
+        """Times and causes of curves."""
+        return dict(self.questions.roles())
+
+    @property
+    def role_entries(self) -> dict[str, tuple[object, ...]]:
+        """Times until the horizon, and the causes."""
+        entries = dict[str, tuple[object, ...]]()
+        for place, row in enumerate(self.questions.incidence):
+            entries[f"questions.incidence[{place}].time"] = (row.horizon / 2, row.horizon)
+            entries[f"questions.incidence[{place}].cause"] = row.causes
+        return entries
+
+    @property
+    def holders(self) -> tuple[FileHolder, ...]:
+        """The clients; columns of tables may be empty unless they are complete, and an empty cause is a censoring."""
+        optional = {column.name for column in self.columns} | {row.cause for row in self.questions.incidence}
+        may_be_empty = frozenset(optional - self._never_empty)
+        return tuple(replace(holder, may_be_empty=may_be_empty) for holder in super().holders)
+
+    @property
+    def _never_empty(self) -> set[str]:
+        """Columns that are complete, or of which means are taken and that may not be missing."""
+        asked = self.questions
+        return {*asked.complete, *(name for name in asked.means if name not in asked.may_be_missing)}
+
+    @property
+    def natural_clients(self) -> tuple[str, ...]:
+        """The clients."""
+        return self.party_names
