@@ -31,7 +31,7 @@ ROWS = read_table(ROOT / "docs" / "claims.csv")
 PRINTED = [read(path) for path in files()]
 PAGE = page(ROWS, notable(PRINTED), notes(PRINTED), fit_notes(PRINTED))
 # What reads a table that is fetched.
-NEEDS_TABLES = re.compile("flights|veteran")
+NEEDS_TABLES = re.compile("flights|veteran|^tableone|^statsmodels-arthritis|^berkeley|^nhefs|^mgus2")
 ENTRIES = {entry.id: entry for file in PRINTED for entry in file.entries}
 
 

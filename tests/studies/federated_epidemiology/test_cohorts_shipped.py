@@ -77,6 +77,7 @@ def test_a_table_that_has_changed_is_refused(monkeypatch, change):
     [
         ({"table_one": ["gender"]}, "'gender', which is not a column"),
         ({"means": ["sex"]}, "'sex', which has no bounds"),
+        ({"table_one": ["sex"], "where": {"ward": ["a"]}}, "'ward', which is not a column"),
     ],
 )
 def test_a_name_without_levels_or_range_is_named(block, words):

@@ -87,7 +87,7 @@ def column_questions(columns: Sequence[CohortColumn], block: Mapping[str, Any]) 
     known = {column.name: column for column in columns}
     described, means = block.get("table_one", ()), block.get("means", ())
     used = [block["by"]] if "by" in block else []
-    used += [name for names in block.get("cross", ()) for name in names]
+    used += [name for names in (*block.get("cross", ()), block.get("where", ())) for name in names]
     for name in (*described, *means, *used):
         if name not in known:
             raise ValueError(f"questions has {name!r}, which is not a column: take one of {', '.join(known)}.")

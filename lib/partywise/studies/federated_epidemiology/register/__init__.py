@@ -1,0 +1,1 @@
+"""Printed numbers of the sources, and what computes ours."""
