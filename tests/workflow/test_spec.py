@@ -21,6 +21,7 @@ from pipeline import ROOT
 # Source, settings, number of parties, and the protocol with its options, small enough for a second; of a study that is
 # not here the first small case of `every_protocol`, with its first protocol.
 SMALLEST: dict[str, tuple[str, dict[str, Any], int, dict[str, Any]]] = {
+    "federated_epidemiology": ("generated", {"n": 100, "rows_per_user": 2}, 2, {"protocol": "tables"}),
     "federated_survival": ("dataset", {"dataset": "colon_persons", "covariates": False}, 3, {"protocol": "table"}),
     # Natural clients, which attacks look at.
     "framework_filters": ("heart", {}, 4, {"protocol": "fedavg", "layer": "percentile", "steps": 1, "rounds": 2}),

@@ -195,6 +195,13 @@ HALF_WIDTH_WITHOUT_NOISE = Quantity(
 )
 IDENTIFIED = Quantity("1 if there are intervals, 0 if noise hides the numbers that they would be of")
 SHAPE_TEST = Quantity("p-value of the declared shapes of columns by released counts of clipped records")
+RECORDS_READ = Quantity(
+    "share of records of which somebody can compute covariates, the exact time or the cell from what crosses; 0 of "
+    "noisy sums by their certificate, without an attack",
+    "1",
+    "records read",
+    "lower",
+)
 RECOVERED_SHARE = Quantity("share of secret values that an attack recovers exactly", "1", "values recovered", "lower")
 ENCRYPTIONS = Quantity("numbers that were encrypted in training")
 DECRYPTIONS = Quantity("ciphertexts that were decrypted in training")

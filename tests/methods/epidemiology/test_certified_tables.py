@@ -302,3 +302,19 @@ def test_intervals_of_the_estimator_cover_on_average(noise):
         noise, determined.min(), f"mean {coverage.mean():.4f}, least {coverage.min():.3f}, largest {coverage.max():.3f}"
     )
     assert 0.94 <= coverage.mean() <= 0.965
+
+
+def test_means_of_a_column_whose_known_values_are_refused_are_left_out():
+    """One value is missing, so that the table of known values has a cell of 1."""
+    columns = {"arm": np.array([0, 1] * 50), "weight": np.append(np.nan, np.full(99, 70.0))}
+    questions = pw.Questions(
+        by="arm",
+        levels={"arm": [0, 1]},
+        cross=[("arm",)],
+        means={"weight": (40, 100)},
+        may_be_missing=["weight"],
+        complete=["arm"],
+    )
+    model = pw.FederatedEpidemiology(questions, "suppressed", parties=1, random_state=7).fit(columns)
+    assert model.answers() == ()
+    assert [answer.estimate for answer in model.counts("arm")] == [50, 50]

@@ -96,7 +96,14 @@ def _allowed_items(terms: Contributions, parts: list[np.ndarray]) -> tuple[Contr
     incidence = tuple(name for name in layout.incidence if has(*group, name))
     # Person-time is for rates alone: without the curves of its incidence it is not a mean that was asked for.
     ends, kept_ends = ({layout.variables[name].columns[0] for name in names} for names in (layout.incidence, incidence))
-    read = [has(*group) and item.column not in ends - kept_ends for item in layout.moments]
+    # Means of a column that may be empty need the number of its known values as well.
+    known = {name for item in layout.moments for name in (item.column, f"{item.column} known") if has(*group, name)}
+    read = [
+        has(*group)
+        and item.column not in ends - kept_ends
+        and (not item.may_be_missing or not known.isdisjoint((item.column, f"{item.column} known")))
+        for item in layout.moments
+    ]
     mask = [*allowed[: len(layout.tables)], *read]
     layout = replace(
         layout,

@@ -14,7 +14,7 @@ from ...data.loaders.party_tables.frames import read_frame
 from ...data.reading import as_text, require
 from ...methods.epidemiology.cohort import cohort_questions, draw_cohort
 from .data import EpidemiologyData
-from .settings import EpidemiologyGeneratedSettings
+from .settings import EpidemiologyDatasetSettings, EpidemiologyGeneratedSettings
 from .tables import RESOURCE, TABLES, CohortColumn, CohortTable
 
 Columns = Mapping[str, np.ndarray]
@@ -30,6 +30,18 @@ def draw_generated(settings: EpidemiologyGeneratedSettings, spec: object, rng_fo
 def of_cohort(settings: EpidemiologyGeneratedSettings, columns: Columns) -> EpidemiologyData:
     """A replicate of generated records."""
     return EpidemiologyData(columns, cohort_questions(), settings.target, truth=population_numbers())
+
+
+def draw_dataset(settings: EpidemiologyDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> Columns:
+    """The records of a table in a new order."""
+    columns = read_cohort(settings.dataset, Path(resources))
+    rows = rng_for("deal").permutation(settings.table.rows)[: settings.n]
+    return {name: column[rows] for name, column in columns.items()}
+
+
+def of_dataset(settings: EpidemiologyDatasetSettings, columns: Columns) -> EpidemiologyData:
+    """A replicate of a shipped table."""
+    return EpidemiologyData(columns, settings.table.questions, settings.target)
 
 
 @lru_cache(maxsize=1)

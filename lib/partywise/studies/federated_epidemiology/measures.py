@@ -8,6 +8,8 @@ from ...experiment.measures import (
     COVERAGE_WITHOUT_NOISE,
     IDENTIFIED,
     INTERVAL_COVERAGE,
+    NOISE_SD,
+    RECORDS_READ,
     Measures,
     measure,
 )
@@ -18,7 +20,7 @@ class EpidemiologyMeasures(Measures):
     """Numbers of a fit; those of the summary come first, in its order."""
 
     error: float | None = measure(
-        "root mean square distance of the numbers from those of the pooled records, in the standard errors of these",
+        "median distance of the numbers from those of the pooled records, in the standard errors of these",
         heading="error of numbers, SE",
         better="lower",
         summary=True,
@@ -40,13 +42,7 @@ class EpidemiologyMeasures(Measures):
         better="lower",
         summary=True,
     )
-    records_read: float | None = measure(
-        "share of records whose cell somebody can compute from what crosses; 0 of noisy tables by their certificate, "
-        "without an attack",
-        heading="records read",
-        better="lower",
-        summary=True,
-    )
+    records_read: float | None = measure(RECORDS_READ, summary=True)
     interval_coverage_without_noise: float | None = measure(COVERAGE_WITHOUT_NOISE)
     all_covered: bool | None = measure(
         "1 if the intervals of all determined numbers together, at 95 % for any correlation, hold the truth"
@@ -54,7 +50,5 @@ class EpidemiologyMeasures(Measures):
     noise_share: float | None = measure("share of the variance of a number that is noise, their mean")
     numbers: int | None = measure("numbers that the questions ask for")
     rejections: float | None = measure("share of the tests of the questions that reject at 5 %")
-    noise_sd: float | None = measure(
-        "standard deviation of the noise of a count, root mean square over the cells of all tables"
-    )
+    noise_sd: float | None = measure(NOISE_SD)
     identified: bool | None = measure(IDENTIFIED)

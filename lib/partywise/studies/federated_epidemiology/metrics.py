@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...experiment.measures import finite
+from ...federation.roles import records_together
+from ...methods.epidemiology.consistency import ReleasedTables
 from ...methods.epidemiology.contributions import contributions
 from ...methods.epidemiology.estimates.inference import Answer, Inference, sidak_factor
 from ...methods.epidemiology.estimates.report import report, report_tests
@@ -32,17 +34,19 @@ def metrics(
     spec: MethodSpec[object, EpidemiologyConstants, object],
 ) -> EpidemiologyMeasures:
     """Scalars of one fit."""
-    inference = Inference(data.target)
-    answers = report(estimate.tables(data.questions), inference)
-    naive = report(replace(estimate, noise_sd=0.0, radius=0.0).tables(data.questions), inference)
-    together = replace(inference, factor=sidak_factor(max(len(answers), 1)))
-    known = data.known_numbers
-    measures = estimate_measures(estimate, train, spec) | _distances(answers, data.exact_answers)
-    if known:
-        coverage = {"interval_coverage": answers, "interval_coverage_without_noise": naive}
-        measures |= EpidemiologyMeasures.of({name: _coverage(rows, known) for name, rows in coverage.items()})
-        wide = report(estimate.tables(data.questions), together)
-        measures |= EpidemiologyMeasures(all_covered=all(row.holds(known[row.name]) for row in wide if row.determined))
+    inference, known = Inference(data.target), data.known_numbers
+    released = estimate.tables(data.questions)
+    answers = report(released, inference)
+    as_sample = answers if inference.sampling else report(released, Inference())
+    measures = _public_measures(estimate, released, answers, spec) | _distances(as_sample, data.exact_answers)
+    if known and any(answer.determined for answer in answers):
+        naive = report(replace(estimate, noise_sd=0.0, radius=0.0).tables(data.questions), inference)
+        wide = report(released, replace(inference, factor=sidak_factor(max(len(answers), 1))))
+        measures |= EpidemiologyMeasures(
+            interval_coverage=_coverage(answers, known),
+            interval_coverage_without_noise=_coverage(naive, known),
+            all_covered=_coverage(wide, known) == 1,
+        )
     return measures
 
 
@@ -50,19 +54,31 @@ def estimate_measures(
     estimate: EpidemiologyEstimate, train: np.ndarray, spec: MethodSpec[object, EpidemiologyConstants, object]
 ) -> EpidemiologyMeasures:
     """Return the measures of estimate and public facts, without a record."""
-    questions = spec.public.questions  # type: ignore[attr-defined]
-    released = estimate.tables(questions)
-    answers, tests = report(released, Inference()), report_tests(released)
-    asked = len(report(replace(estimate, sums=np.ones_like(estimate.sums)).tables(questions), Inference()))
+    released = estimate.tables(spec.public.questions)  # type: ignore[attr-defined]
+    return _public_measures(estimate, released, report(released, Inference()), spec)
+
+
+def _public_measures(
+    estimate: EpidemiologyEstimate,
+    released: ReleasedTables,
+    answers: Sequence[Answer],
+    spec: MethodSpec[object, EpidemiologyConstants, object],
+) -> EpidemiologyMeasures:
+    """Measures that follow from a release and its answers."""
+    questions: Questions = spec.public.questions  # type: ignore[attr-defined]
+    numbers = len(answers)
+    if not np.isfinite(estimate.sums).all():
+        # Tables that a party refuses have no answers.
+        numbers = len(report(replace(estimate, sums=np.ones_like(estimate.sums)).tables(questions), Inference()))
     determined = [answer for answer in answers if answer.determined]
     shares = [answer.noise_share for answer in determined if answer.noise_share is not None]
-    p_values = [test.p_value for test in tests if test.p_value is not None]
+    p_values = [test.p_value for test in report_tests(released) if test.p_value is not None]
     return EpidemiologyMeasures.of(estimate.numbers) | EpidemiologyMeasures(
-        n_protected=_n_protected(estimate.sizes, spec.options),
+        n_protected=_n_protected(estimate.sizes, spec),
         noise_sd=_noise_sd(estimate, questions),
         noise_share=float(np.mean(shares)) if shares else None,
-        numbers=asked,
-        missing_numbers=asked - len(determined),
+        numbers=numbers,
+        missing_numbers=numbers - len(determined),
         rejections=float(np.mean(np.array(p_values) < LEVEL)) if p_values else None,
         identified=bool(determined),
     )
@@ -76,9 +92,11 @@ def _noise_sd(estimate: EpidemiologyEstimate, questions: Questions) -> float:
     return sqrt(cells @ np.square(deviations[: len(cells)]) / max(sum(cells), 1))
 
 
-def _n_protected(sizes: Sequence[int], options: object) -> int:
-    """Number of records that one noise covers: those of all clients, or of the largest if each client has its own."""
-    return max(sizes) if getattr(options, "noise", "shared") == "local" else sum(sizes)
+def _n_protected(sizes: Sequence[int], spec: MethodSpec[object, EpidemiologyConstants, object]) -> int:
+    """Number of units that one noise covers: those of all clients, or of the largest if each client has its own."""
+    together = records_together(spec)
+    units = [-(-size // together) for size in sizes]
+    return max(units) if getattr(spec.options, "noise", "shared") == "local" else sum(units)
 
 
 def _coverage(answers: Sequence[Answer], known: Mapping[str, float]) -> float | None:
@@ -99,6 +117,6 @@ def _distances(answers: Sequence[Answer], exact: Mapping[str, Answer]) -> Epidem
         if 0 < answer.width < np.inf:
             ratios.append(log(answer.width / pooled.width))
     return EpidemiologyMeasures(
-        error=finite(float(np.sqrt(np.mean(np.square(off))))) if off else None,
+        error=finite(float(np.median(np.abs(off)))) if off else None,
         width_ratio=float(np.exp(np.mean(ratios))) if ratios else None,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...core.checks import CheckedFields, Delta
 from ...core.errors import ConfigError
-from ...experiment.study import NO_NOISE, FirstRun, Lazy, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...methods.epidemiology.options import (
     GeometricBoxOptions,
     RoundedOptions,
@@ -21,7 +21,7 @@ from ...methods.epidemiology.options import (
 )
 from .measures import EpidemiologyMeasures
 from .own_settings import OwnEpidemiologySettings
-from .settings import EpidemiologyGeneratedSettings
+from .settings import EpidemiologyDatasetSettings, EpidemiologyGeneratedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
@@ -31,15 +31,16 @@ if TYPE_CHECKING:
 class EpidemiologyConstants(CheckedFields):
     """Constants of the study.
 
-    delta : of every epsilon; unit : what is protected, one record
+    delta : of every epsilon; unit : ``user`` are all records of one person
     """
 
     delta: Delta = 1e-5
-    unit: Literal["row"] = "row"
+    unit: Literal["row", "user"] = "row"
 
 
 def check(plan: Plan) -> None:
     """Contradictions between keys that only this study can see."""
+    plan.require_persons()
     for name, case in plan.cases.items():
         where, settings = f"studies.federated_epidemiology.cases.{name}.grid", case.settings
         for count in case.parties:
@@ -58,6 +59,7 @@ FIRST = FirstRun(
         "pooled": {"protocol": "reference", "title": "pooled, no privacy"},
     },
 )
+_CASES = "partywise.studies.federated_epidemiology.cases"
 STUDY = Study(
     __name__,
     title="Federated epidemiology",
@@ -67,9 +69,8 @@ STUDY = Study(
     "printed tables (tableone, statsmodels_tables, berkeley, nhefs_table, mgus2)",
     spec=EpidemiologyConstants,
     sources={
-        "generated": Source(
-            EpidemiologyGeneratedSettings, complete=Lazy("partywise.studies.federated_epidemiology.cases:of_cohort")
-        ),
+        "generated": Source(EpidemiologyGeneratedSettings, complete=Lazy(f"{_CASES}:of_cohort")),
+        "dataset": Source(EpidemiologyDatasetSettings, complete=Lazy(f"{_CASES}:of_dataset")),
         "table": Source.of_files(OwnEpidemiologySettings, "questions", first=FIRST, outputs="own_cases"),
     },
     methods={
@@ -81,5 +82,8 @@ STUDY = Study(
     },
     measures=EpidemiologyMeasures,
     data_class="EpidemiologyData",
+    figures={
+        "numbers_by_epsilon": Figure("accuracy"),
+    },
     check=check,
 )

@@ -13,6 +13,7 @@ from ...experiment.measures import (
     IDENTIFIED,
     INTERVAL_COVERAGE,
     NOISE_SD,
+    RECORDS_READ,
     STEPS,
     ExampleFits,
     Measures,
@@ -54,13 +55,7 @@ class SurvivalMeasures(Measures):
     rejected: bool | None = measure(
         "1 if the log-rank test of two groups rejects equal hazards at 5 %", heading="log-rank rejects", summary=True
     )
-    records_read: float | None = measure(
-        "share of records whose covariates or exact time somebody can compute from what crosses; 0 of noisy sums by "
-        "their certificate, without an attack",
-        heading="records read",
-        better="lower",
-        summary=True,
-    )
+    records_read: float | None = measure(RECORDS_READ, summary=True)
     treatment_accuracy: float | None = measure(
         "share of records whose treatment a model of the other covariates tells", better="higher"
     )
