@@ -105,7 +105,9 @@ def study(declaration: Study) -> Schema:
     keys["spec"] |= block(declaration.spec, definitions)
     keys["spec"].pop("required", None)
     keys["methods"] |= {"propertyNames": NAMES, "additionalProperties": {"$ref": "#/definitions/method"}}
-    keys["cases"] |= {"propertyNames": NAMES, "additionalProperties": {"$ref": "#/definitions/case"}}
+    # A case without keys is its source, by the name.
+    empty: Schema = {"if": {"type": "null"}, "else": {"$ref": "#/definitions/case"}}
+    keys["cases"] |= {"propertyNames": NAMES, "additionalProperties": empty}
     keys["grid"] |= block(Grid, definitions, required=False)
     keys["figures"]["items"] = {"enum": list(declaration.figures)}
     definitions |= {"block": whole, "method": method(declaration, definitions), "case": case(declaration, definitions)}

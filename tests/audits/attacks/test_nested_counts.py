@@ -7,7 +7,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from partywise.audits.attacks.nested_counts import exact_by_means, named_by_jumps, read_by_differences
+from partywise.audits.attacks.nested_counts import (
+    exact_by_means,
+    mean_of_roundings,
+    named_by_jumps,
+    read_by_differences,
+    read_by_margins,
+)
 from partywise.methods.epidemiology.published import round_to_base
 
 N = 1000
@@ -75,3 +81,22 @@ def test_means_of_counts_rounded_at_random_are_exact_in_the_end(answers, least, 
     """400 repetitions of the count 12, base 5; the standard error is 0.025 at most."""
     drawn = round_to_base(np.full((400, answers), 12), 5, "random", random())
     assert least <= exact_by_means(drawn, 12) <= most
+
+
+def test_a_tie_of_the_mean_is_decided_by_a_coin():
+    """Means 12, 12.5, 11.5 and 13 of the count 12; the parity of the count does not matter."""
+    answers = np.array([[10, 14], [10, 15], [10, 13], [11, 15]])
+    assert exact_by_means(answers, 12) == exact_by_means(answers + 1, 13) == 0.5
+
+
+def test_a_cell_hidden_alone_in_its_row_follows_from_the_margin():
+    shown = np.array([[np.nan, 9.0], [np.nan, np.nan], [4.0, 5.0], [np.nan, 8.0]])
+    read = read_by_margins(shown, np.array([11.0, 3.0, 9.0, np.nan]))
+    np.testing.assert_array_equal(read, [[2, 9], [np.nan, np.nan], [4, 5], [np.nan, 8]])
+
+
+def test_means_of_many_roundings_are_the_exact_counts():
+    counts = np.arange(1000)
+    exact = mean_of_roundings(counts, 5, 1000, random()) == counts
+    few = mean_of_roundings(counts, 5, 1, random())
+    assert exact.all() and set((few % 5).tolist()) == {0.0} and np.abs(few - counts).max() < 5

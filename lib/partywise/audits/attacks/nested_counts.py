@@ -1,4 +1,4 @@
-"""Records that are read off counts of nested subsets: differences of allowed tables, jumps of rounded counts, means.
+"""Records that are read off counts: differences of allowed tables, margins, jumps of rounded counts, means.
 
 An analyst who may ask for the counts of all records up to a value, in the order of some column, asks for them one value
 after the other.  What the shown counts give away of each record is counted; nothing is guessed.
@@ -30,6 +30,13 @@ def read_by_differences(order: np.ndarray, cases: np.ndarray, threshold: int) ->
     return read, (np.diff(up_to, axis=1)[0] > 0)[places] & read
 
 
+def read_by_margins(table: np.ndarray, margins: np.ndarray) -> np.ndarray:
+    """Counts (R, C) of a table as shown, nan where hidden, with those that the margins (R,) of its rows give away."""
+    hidden = np.isnan(table)
+    rest = margins - np.nansum(table, axis=1)
+    return np.where(hidden & (hidden.sum(axis=1, keepdims=True) == 1), rest[:, None], table)
+
+
 def named_by_jumps(orders: Sequence[np.ndarray], cases: np.ndarray, show: Show) -> np.ndarray:
     """Mask (n,) of the records that are named as cases: a shown count of cases jumps at them, in one of the orders.
 
@@ -45,6 +52,14 @@ def named_by_jumps(orders: Sequence[np.ndarray], cases: np.ndarray, show: Show) 
     return named
 
 
+def mean_of_roundings(counts: np.ndarray, base: int, answers: int, rng: np.random.Generator) -> np.ndarray:
+    """Whole numbers nearest to the means of so many answers, in each of which a count is rounded at random anew."""
+    rest = counts % base
+    return np.rint(counts - rest + base * rng.binomial(answers, rest / base) / answers)
+
+
 def exact_by_means(answers: np.ndarray, count: int) -> float:
-    """Share of rows of repeated answers (R, m) whose mean is nearest to the exact count."""
-    return float(np.mean(np.rint(answers.mean(axis=1)) == count))
+    """Share of rows of repeated answers (R, m) whose mean is nearest to the exact count; a coin decides a tie."""
+    # Twice the distance of the sum from m times the count, which is whole, decides without rounding errors.
+    off, m = 2 * np.abs(answers.sum(axis=1) - answers.shape[1] * count), answers.shape[1]
+    return float(np.mean(off < m) + np.mean(off == m) / 2)

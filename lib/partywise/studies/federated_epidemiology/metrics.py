@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 from math import log, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...audits.attacks.nested_counts import mean_of_roundings, named_by_jumps, read_by_differences
+from ...core.randomness import stream
 from ...experiment.measures import finite
 from ...federation.roles import records_together
 from ...methods.epidemiology.consistency import ReleasedTables
@@ -16,7 +20,9 @@ from ...methods.epidemiology.contributions import contributions
 from ...methods.epidemiology.estimates.inference import Answer, Inference, sidak_factor
 from ...methods.epidemiology.estimates.report import report, report_tests
 from ...methods.epidemiology.model import EpidemiologyEstimate
-from ...methods.epidemiology.questions import Questions
+from ...methods.epidemiology.options import RoundedOptions, SuppressedOptions
+from ...methods.epidemiology.published import round_to_base
+from ...methods.epidemiology.questions import Bands, Questions
 from .data import EpidemiologyData
 from .measures import EpidemiologyMeasures
 
@@ -25,6 +31,8 @@ if TYPE_CHECKING:
     from .study import EpidemiologyConstants
 
 LEVEL = 0.05
+# Answers to each question of an analyst whose counts are rounded at random, anew for each.
+ANSWERS = 200
 
 
 def metrics(
@@ -39,6 +47,7 @@ def metrics(
     answers = report(released, inference)
     as_sample = answers if inference.sampling else report(released, Inference())
     measures = _public_measures(estimate, released, answers, spec) | _distances(as_sample, data.exact_answers)
+    measures |= EpidemiologyMeasures(records_read=records_read(estimate, data, spec.options))
     if known and any(answer.determined for answer in answers):
         naive = report(replace(estimate, noise_sd=0.0, radius=0.0).tables(data.questions), inference)
         wide = report(released, replace(inference, factor=sidak_factor(max(len(answers), 1))))
@@ -120,3 +129,44 @@ def _distances(answers: Sequence[Answer], exact: Mapping[str, Answer]) -> Epidem
         error=finite(float(np.median(np.abs(off)))) if off else None,
         width_ratio=float(np.exp(np.mean(ratios))) if ratios else None,
     )
+
+
+def records_read(estimate: EpidemiologyEstimate, data: EpidemiologyData, options: object) -> float | None:
+    """Share of records whose level of the first variable an analyst names who may ask up to any value of a column.
+
+    0 of noisy releases, by their certificate; of exact sums, the records that are alone at a value; None where the
+    questions have no column of numbers.
+    """
+    if estimate.noise_sd or estimate.radius:
+        return 0.0
+    questions, layout = data.questions, data.questions.layout(estimate.names)
+    banded = [name for name, levels in {**questions.levels, **questions.table_one}.items() if isinstance(levels, Bands)]
+    columns = dict.fromkeys([*banded, *(item.column for item in layout.moments)])
+    first = layout.by or next((name for table in layout.tables for name in table.names), None)
+    if first is None or not columns:
+        return None
+    codes = layout.variables[first].codes(data.columns)
+    number, ends = 0, np.cumsum([0, *estimate.sizes])
+    for start, end in pairwise(ends.tolist()):
+        orders = [np.asarray(data.columns[name][start:end], dtype=float) for name in columns]
+        number += int(_name_records(orders, codes[start:end], options).sum())
+    return number / len(data)
+
+
+def _name_records(orders: Sequence[np.ndarray], codes: np.ndarray, options: object) -> np.ndarray:
+    """Mask (n,) of the records of one party whose level an analyst names, from counts of each level and the others."""
+    named = np.zeros(len(codes), dtype=bool)
+    for level in np.unique(codes):
+        members = codes == level
+        if isinstance(options, RoundedOptions) and options.how == "random":
+            rng = stream(0, "answers rounded at random")
+            show = partial(mean_of_roundings, base=options.base, answers=ANSWERS, rng=rng)
+            named |= members & named_by_jumps(orders, members, show)
+        elif isinstance(options, RoundedOptions):
+            show = partial(round_to_base, base=options.base, how=options.how, rng=stream(0, "unread"))
+            named |= members & named_by_jumps(orders, members, show)
+        else:
+            threshold = options.threshold if isinstance(options, SuppressedOptions) else 1
+            for order in orders:
+                named |= members & read_by_differences(order, members, threshold)[0]
+    return named
