@@ -35,6 +35,10 @@ CASES: dict[str, dict[str, tuple[str, dict[str, Any], list[int], float]]] = {
     },
     "vertical_linear": {"generated": ("generated", {"n": 40, "d": 4}, [3], 1.0)},
     "vertical_trees": {"generated": ("generated", {"n": 120, "d": 4}, [2], 1.0)},
+    "federated_epidemiology": {
+        "cohort": ("generated", {"n": 300}, [3], 2.0),
+        "columns": ("generated", {"n": 300, "divided": "columns"}, [2], 2.0),
+    },
     "sliced_inverse_regression": {
         "rows": ("simulated", {"model": "III", "n": 300, "clients": 3}, [3], 1.0),
         "many_columns": ("simulated", {"model": "III", "n": 400, "p": 60, "active": 5, "clients": 3}, [3], 1.0),
@@ -105,8 +109,11 @@ def block(study: str) -> dict[str, Any]:
 def methods_on(case: str, methods: dict[str, Any]) -> list[str]:
     """Methods of a small case: on ``several`` those of several holders of labels, and no others there.
 
-    On ``follow_up`` those that fit family ``cox``, of which ``hazards`` is nowhere else.
+    On ``follow_up`` those that fit family ``cox``, of which ``hazards`` is nowhere else; on ``columns`` products.
     """
+    methods = {
+        name: entry for name, entry in methods.items() if (entry["protocol"] == "products") == (case == "columns")
+    }
     if case == "follow_up":
         return ["pooled_fit", "hazards"]
     own = [name for name in methods if name != "hazards"]

@@ -182,38 +182,24 @@ def held_columns(X: np.ndarray, y: np.ndarray, groups: Sequence[Sequence[int]], 
     return parties
 
 
-def column_parties(
-    frame: Iterable[object],
-    columns: Mapping[str, np.ndarray],
-    parties: int | Sequence[Sequence[int | str]] | Mapping[str, Sequence[int | str]],
-) -> list[Party]:
-    """Return organisations that hold columns (n,) of the same records each, none of which has labels.
+def columns_by_party(
+    frame: Iterable[object], parties: int | Sequence[Sequence[int | str]] | Mapping[str, Sequence[int | str]]
+) -> dict[str, list[str]]:
+    """Return the names of the columns of each party by its name.
 
-    frame : names of all columns, by which parties may number them; columns : those that are read
-    parties : a number of runs of the columns that are read, the columns of each, or these by the organisation's name
+    frame : names of all columns, by which parties may number them
+    parties : a number of runs of the columns, the columns of each, or these by the party's name
     """
-    labels, read = [str(name) for name in frame], list(columns)
-    if isinstance(parties, int | np.integer):
-        runs = split_columns(len(read), int(parties), "contiguous")
-        parties = [[read[number] for number in run] for run in runs]
-    names = list(parties) if isinstance(parties, Mapping) else [f"party {k + 1}" for k in range(len(parties))]
+    labels = [str(name) for name in frame]
+    names = list(parties) if isinstance(parties, Mapping) else []
     groups = column_numbers(list(parties.values()) if isinstance(parties, Mapping) else parties, labels)
-    assert not isinstance(groups, int)
+    if isinstance(groups, int):
+        groups = [list(run) for run in split_columns(len(labels), groups, "contiguous")]
     for number in (number for group in groups for number in group):
         if not 0 <= number < len(labels):
             raise ValueError(f"parties have the column {number!r}: columns are numbered 0 to {len(labels) - 1}.")
-    columns_read = [[labels[number] for number in group if labels[number] in columns] for group in groups]
-    for column in read:
-        holders = [name for name, group in zip(names, columns_read, strict=True) if column in group]
-        if len(holders) != 1:
-            raise ValueError(
-                f"parties give the column {column!r} to {' and '.join(holders) or 'none'}: one organisation holds each "
-                "column that is read."
-            )
-    return [
-        Party(name, "passive", {key: columns[key] for key in group}, tuple(read.index(key) for key in group))
-        for name, group in zip(names, columns_read, strict=True)
-    ]
+    names = names or [f"party {k + 1}" for k in range(len(groups))]
+    return {name: [labels[number] for number in group] for name, group in zip(names, groups, strict=True)}
 
 
 def response_of(y: np.ndarray, n: int) -> np.ndarray:

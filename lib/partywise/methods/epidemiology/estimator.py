@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, NoReturn
 import numpy as np
 
 from ...core.verdicts import OK, Verdict
-from ...federation.estimators.column_estimator import column_parties
+from ...federation.estimators.column_estimator import columns_by_party
 from ...federation.estimators.estimator import Estimator
 from ...federation.estimators.fit_budget import Budget
 from ...federation.estimators.parameters import Method
@@ -28,7 +28,7 @@ from .estimates.report import report, report_tests
 from .estimates.strata import mantel_haenszel, standardise
 from .estimates.tests import HypothesisTest
 from .estimates.two_by_two import two_by_two
-from .layout import columns_of
+from .layout import Layout, columns_of, organisations_of
 from .model import EpidemiologyEstimate, EpidemiologyFacts
 from .options import (
     GeometricBoxOptions,
@@ -173,7 +173,7 @@ class FederatedEpidemiology(Estimator):
         layout = self.questions.layout()
         columns = columns_of(frame, layout)
         n = len(next(iter(columns.values())))
-        clients, sizes = self._holders(parties, frame, columns)
+        clients, sizes = self._holders(parties, frame, columns, layout)
         facts = EpidemiologyFacts(n, self.questions, sizes)
         self._simulate(clients, n, rng, public=facts, settings=SimpleNamespace(delta=self.delta))
         self.n_features_in_ = len(columns)
@@ -182,18 +182,17 @@ class FederatedEpidemiology(Estimator):
         return self
 
     def _holders(
-        self, parties: Division | None, frame: Any, columns: Mapping[str, np.ndarray]
+        self, parties: Division | None, frame: Any, columns: Mapping[str, np.ndarray], layout: Layout
     ) -> tuple[list[Party], tuple[int, ...]]:
         """Parties with their columns of the same records, or with their records, and then the sizes of these."""
         division = self._division(parties)
         if self.protocol == "products":
-            return column_parties(frame, columns, division), ()
+            labels = columns if isinstance(division, int | np.integer) else frame
+            return organisations_of(columns, layout, columns_by_party(labels, division)), ()
         groups = division if isinstance(division, Sequence) else ()
         if isinstance(division, Mapping) or any(isinstance(name, str) for group in groups for name in group):
-            raise ValueError(
-                f"parties={division!r} names columns, and protocol={self.protocol!r} is of parties that hold different "
-                "records: take protocol='products', or give numbers of rows."
-            )
+            wrong = f"parties={division!r} names columns, and protocol={self.protocol!r} is of different records"
+            raise ValueError(f"{wrong}: take protocol='products', or give numbers of rows.")
         clients = self._clients(parties, columns)
         return clients, tuple(len(next(iter(client.block.values()))) for client in clients)
 

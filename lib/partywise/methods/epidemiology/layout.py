@@ -6,12 +6,14 @@ Levels, edges and ranges are public and fixed before any record is read.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
 import numpy as np
+
+from ...federation.parties import Party
 
 # Level of a record whose value is empty or not among the declared levels.
 MISSING = "missing"
@@ -301,6 +303,27 @@ def columns_of(frame: Mapping[str, object], layout: Layout) -> dict[str, np.ndar
         if columns[name].dtype.kind != "f":
             raise ValueError(f"frame has text in {name!r}, of which the questions take bands or means: give numbers.")
     return columns
+
+
+def organisations_of(columns: Columns, layout: Layout, groups: Mapping[str, Sequence[str]]) -> list[Party]:
+    """Organisations with columns (n,) of the same records, numbered as in the layout; ValueError unless each is at one.
+
+    groups : names of columns by organisation, of which those that are not read are left out
+    """
+    for column in layout.columns:
+        holders = [name for name, group in groups.items() if column in group]
+        if len(holders) != 1:
+            raise ValueError(
+                f"parties give the column {column!r} to {' and '.join(holders) or 'none'}: one organisation holds each "
+                "column that the questions read."
+            )
+    numbers = {
+        name: [k for k, column in enumerate(layout.columns) if column in group] for name, group in groups.items()
+    }
+    return [
+        Party(name, "passive", {layout.columns[k]: columns[layout.columns[k]] for k in places}, tuple(places))
+        for name, places in numbers.items()
+    ]
 
 
 def _column_values(name: str, column: np.ndarray) -> np.ndarray:

@@ -29,7 +29,13 @@ def draw_generated(settings: EpidemiologyGeneratedSettings, spec: object, rng_fo
 
 def of_cohort(settings: EpidemiologyGeneratedSettings, columns: Columns) -> EpidemiologyData:
     """A replicate of generated records."""
-    return EpidemiologyData(columns, cohort_questions(), settings.target, truth=population_numbers())
+    return EpidemiologyData(
+        columns,
+        cohort_questions(),
+        settings.target,
+        truth=population_numbers(),
+        organisations=settings.organisations,
+    )
 
 
 def draw_dataset(settings: EpidemiologyDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> Columns:

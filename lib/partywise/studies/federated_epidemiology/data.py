@@ -1,8 +1,8 @@
-"""Replicate of the study, its public facts, and its division among owners: neighbouring blocks of records."""
+"""Replicate of the study, its public facts, and its division among owners: blocks of records, or of columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from ...methods.epidemiology.consistency import ReleasedTables, consistent_table
 from ...methods.epidemiology.contributions import contributions
 from ...methods.epidemiology.estimates.inference import Answer, Inference
 from ...methods.epidemiology.estimates.report import report
+from ...methods.epidemiology.layout import organisations_of
 from ...methods.epidemiology.model import EpidemiologyFacts
 from ...methods.epidemiology.questions import Questions
 from .settings import Target
@@ -26,6 +27,7 @@ class EpidemiologyData:
     questions : public question set; target : as of `EpidemiologyCaseSettings`
     sizes : records of natural clients, empty where blocks are dealt; client_names : what these are called
     truth : numbers of the population by the names of their answers, where they are known
+    organisations : columns of each, where they hold the same records; public
     """
 
     columns: Mapping[str, np.ndarray]
@@ -34,6 +36,7 @@ class EpidemiologyData:
     sizes: tuple[int, ...] = ()
     client_names: tuple[str, ...] = ()
     truth: Mapping[str, float] = field(default_factory=dict)
+    organisations: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -62,7 +65,9 @@ class EpidemiologyData:
 
 
 def split(data: EpidemiologyData, n_parties: int, spec: object, settings: object) -> list[Party]:
-    """Neighbouring blocks of records at so many clients, or the natural clients."""
+    """Neighbouring blocks of records at so many clients, or the natural clients; or organisations with columns."""
+    if data.organisations:
+        return organisations_of(data.columns, data.questions.layout(), data.organisations)
     ends = np.cumsum(data.public().sizes(n_parties))[:-1]
     names = data.client_names or tuple(f"client {k + 1}" for k in range(n_parties))
     parts = {name: np.split(np.asarray(column), ends) for name, column in data.columns.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
@@ -10,6 +11,23 @@ from ...core.checks import CheckedFields, Count, Range
 from .tables import TABLES, CohortTable, Name
 
 Target = Literal["population", "cohort"]
+# Columns of the made-up cohort where two organisations have them: no table of its questions crosses more.
+COHORT_ORGANISATIONS = {
+    "hospital": (
+        "exposure",
+        "sex",
+        "smoking",
+        "education",
+        "stage",
+        "diabetes",
+        "hypertension",
+        "rare",
+        "age",
+        "body mass",
+        "confounder",
+    ),
+    "registry": ("outcome", "score", "years", "cause"),
+}
 
 
 @dataclass(frozen=True)
@@ -24,7 +42,12 @@ class EpidemiologyCaseSettings(CheckedFields):
     @property
     def natural_clients(self) -> tuple[str, ...]:
         """Natural clients; none where records are dealt among any number."""
-        return ()
+        return tuple(self.organisations)
+
+    @property
+    def organisations(self) -> Mapping[str, tuple[str, ...]]:
+        """Columns of each organisation, of the same records; none where clients hold different records."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -33,15 +56,23 @@ class EpidemiologyGeneratedSettings(EpidemiologyCaseSettings):
 
     n : records of all clients
     rows_per_user : records of each person, which follow each other; None: one
+    divided : ``rows`` among any number of clients; or ``columns``, outcome, score and causes of the same records at a
+        registry, and all others at a hospital
     """
 
     n: Annotated[int, Range(2)] = 3000
     rows_per_user: Annotated[int, Range(2)] | None = None
+    divided: Literal["rows", "columns"] = "rows"
 
     @property
     def target(self) -> Target:
         """The population, which is known; these records where a person has several, for these are not independent."""
         return "population" if self.rows_per_user is None else "cohort"
+
+    @property
+    def organisations(self) -> Mapping[str, tuple[str, ...]]:
+        """Columns of hospital and registry."""
+        return COHORT_ORGANISATIONS if self.divided == "columns" else {}
 
 
 @dataclass(frozen=True, kw_only=True)

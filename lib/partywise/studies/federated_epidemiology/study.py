@@ -14,6 +14,7 @@ from ...core.errors import ConfigError
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...methods.epidemiology.options import (
     GeometricBoxOptions,
+    ProductsOptions,
     RoundedOptions,
     SuppressedOptions,
     TablesOptions,
@@ -25,6 +26,19 @@ from .settings import EpidemiologyDatasetSettings, EpidemiologyGeneratedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
+
+# Options of the protocols that a case cannot have, by whether its organisations hold different columns.
+WRONG_DIVISION: dict[bool, tuple[tuple[type, ...], str]] = {
+    False: (
+        (ProductsOptions,),
+        "its parties hold different columns, and clients of the case hold different records; take protocol tables",
+    ),
+    True: (
+        (TablesReferenceOptions, SuppressedOptions, RoundedOptions, GeometricBoxOptions, TablesOptions),
+        "its clients hold different records, and organisations of the case hold different columns; take protocol "
+        "products",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -51,6 +65,10 @@ def check(plan: Plan) -> None:
                 )
         if case.folds != 1:
             raise ConfigError(f"{where}.folds is {case.folds}: nothing is held out, so it must be 1.")
+        wrong, why = WRONG_DIVISION[bool(settings.organisations)]
+        for label in case.methods:
+            if isinstance(plan.methods[label].options, wrong):
+                raise ConfigError(f"{where}.methods lists {label}: {why}.")
 
 
 FIRST = FirstRun(
@@ -79,6 +97,7 @@ STUDY = Study(
         "rounded": Protocol(RoundedOptions, extra=("server",), file="rounding", release=NO_NOISE),
         "geometric_box": Protocol(GeometricBoxOptions, extra=("server", "aggregator")),
         "tables": Protocol(TablesOptions, extra=("server",)),
+        "products": Protocol(ProductsOptions, extra=("analyst",)),
     },
     measures=EpidemiologyMeasures,
     data_class="EpidemiologyData",
