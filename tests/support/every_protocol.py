@@ -37,7 +37,7 @@ CASES: dict[str, dict[str, tuple[str, dict[str, Any], list[int], float]]] = {
     "vertical_trees": {"generated": ("generated", {"n": 120, "d": 4}, [2], 1.0)},
     "federated_epidemiology": {
         "cohort": ("generated", {"n": 300}, [3], 2.0),
-        "columns": ("generated", {"n": 300, "divided": "columns"}, [2], 2.0),
+        "columns": ("generated", {"n": 300, "partition": "columns"}, [2], 2.0),
     },
     "sliced_inverse_regression": {
         "rows": ("simulated", {"model": "III", "n": 300, "clients": 3}, [3], 1.0),

@@ -73,7 +73,9 @@ def lost_squares(unclipped: np.ndarray, clipped: np.ndarray) -> float:
     """
     if not unclipped.size:
         return 0.0
-    before, after = (np.sum(np.square(records), axis=0) for records in (unclipped, clipped))
+    # No square overflows, however far a record lies beyond its bounds.
+    scale = np.maximum(np.max(np.abs(unclipped), axis=0), np.finfo(float).tiny)
+    before, after = (np.sum(np.square(records / scale), axis=0) for records in (unclipped, clipped))
     loss = float(np.max(1 - after / np.maximum(before, np.finfo(float).tiny), initial=0.0, where=before > 0))
     return loss if loss > 0.5 / np.sqrt(len(unclipped)) else 0.0
 

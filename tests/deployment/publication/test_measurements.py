@@ -29,6 +29,7 @@ from partywise.federation.place_checks import PlacedRun
 from partywise.federation.secure_streams import SecureStreams
 
 METHODS = (
+    ("federated_epidemiology", "products"),
     ("functional_boosting", "moments"),
     ("functional_boosting", "moments_dealer"),
     ("label_private", "label_sgd"),
@@ -77,6 +78,17 @@ def test_products_of_two_parties_have_the_noise_of_both():
     copies, event = recorder.copies(name), recorder.events[name]
     assert set(copies) == {1, 2}
     assert deviation_of(event, 2) == pytest.approx(np.sqrt(2) * deviation_of(event, 1), rel=1e-15)
+
+
+def test_tables_of_two_organisations_have_the_noise_of_both_and_those_of_one_its_own():
+    recorder = Recorder()
+    run_with("federated_epidemiology", "products", recorder)
+    copies = {name: set(recorder.copies(name)) for name in recorder.values}
+    assert copies == {"tables": {2}, "tables of one organisation": {1}}
+    # The parts of the squared budget are those of the squared sensitivity: alike in counts of a weight.
+    (two, one), units = (recorder.events[name] for name in copies), "row"
+    assert deviation_of(two) == pytest.approx(deviation_of(one), rel=1e-12) and {two.unit, one.unit} == {units}
+    assert {event.sampler for event in (two, one)} == {"secure"}
 
 
 def test_another_value_makes_another_estimate_and_a_missing_one_none():

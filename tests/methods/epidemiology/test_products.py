@@ -277,7 +277,11 @@ def test_a_table_of_three_organisations_is_refused_with_the_remedy():
 
 
 def test_columns_of_rows_are_refused_with_the_protocol(cohort):
-    with pytest.raises(ValueError, match=r"names columns, and protocol='tables' .* take protocol='products'"):
+    with pytest.raises(
+        ValueError, match=r"parties name 'exposure'.* take a protocol of parties that hold different col"
+    ):
+        pw.FederatedEpidemiology(small(), epsilon=1.0).fit(cohort, parties=list(TWO.values()))
+    with pytest.raises(TypeError, match="give a number of parties, or the list of each"):
         pw.FederatedEpidemiology(small(), epsilon=1.0).fit(cohort, parties=TWO)
     with pytest.raises(ValueError, match="key_size is 512"):
         model(small(), epsilon=1.0, key_size=512).fit(cohort, parties=TWO)

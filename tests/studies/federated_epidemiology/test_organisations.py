@@ -27,7 +27,7 @@ def planned(method: str, parties: int = 2, **settings: Any) -> Plan:
 
 
 def test_two_organisations_answer_the_paper_and_its_intervals_hold():
-    study = planned("products", divided="columns")
+    study = planned("products", partition="columns")
     data = generate(study, "tried", [0], "resources")[0]
     run = execution(study, "tried", "products", 2, 0, 2.0, data)
     assert [(party.name, party.role, len(party.columns)) for party in run.parties] == [
@@ -50,10 +50,18 @@ def test_two_organisations_answer_the_paper_and_its_intervals_hold():
     ("method", "settings", "words"),
     [
         ("products", {}, "methods lists products: .*clients of the case hold different records; take protocol tables"),
-        ("tables", {"divided": "columns"}, "methods lists tables: .*organisations of the case hold different columns"),
-        ("reference", {"divided": "columns"}, "lists reference: its clients hold different records, .*; take protocol products"),
-        ("products", {"divided": "columns", "parties": 3}, "has the clients hospital, registry; give 2"),
-        ("products", {"divided": "records"}, "divided.*rows, columns"),
+        (
+            "tables",
+            {"partition": "columns"},
+            "methods lists tables: .*organisations of the case hold different columns",
+        ),
+        (
+            "reference",
+            {"partition": "columns"},
+            "lists reference: its clients hold different records, .*; take protocol products",
+        ),
+        ("products", {"partition": "columns", "parties": 3}, "has the clients hospital, registry; give 2"),
+        ("products", {"partition": "records"}, "partition.*rows, columns"),
     ],
 )
 def test_a_protocol_that_contradicts_the_division_is_refused_in_the_plan(method, settings, words):

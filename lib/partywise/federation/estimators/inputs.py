@@ -154,6 +154,12 @@ def groups_of(
         if bare is None and not 1 <= parties <= count:
             raise ValueError(f"parties={parties} must lie in 1..{count}: each party holds at least one of {count}.")
         return [tuple(part) for part in split(count, int(parties))]
+    names = [index for part in parties for index in part if isinstance(index, str)]
+    if names:
+        raise ValueError(
+            f"parties name {names[0]!r}, and this protocol divides {count} rows or columns by number: give numbers, or "
+            "take a protocol of parties that hold different columns."
+        )
     groups = [tuple(int(index) for index in part) for part in parties]
     empty = any(not group for place, group in enumerate(groups) if place != bare)
     if empty or sorted(index for part in groups for index in part) != list(range(count)):

@@ -16,9 +16,9 @@ from ...federation.estimators.column_estimator import columns_by_party
 from ...federation.estimators.estimator import Estimator
 from ...federation.estimators.fit_budget import Budget
 from ...federation.estimators.parameters import Method
-from ...federation.parties import Party
 from ...federation.roles import ANALYST
 from ...federation.secure_streams import Randomness
+from . import options as kinds
 from .consistency import ReleasedTables
 from .estimates.counts import count_answers
 from .estimates.curves import ExitAnswers, RocCurve, cumulative_incidence, quantiles, rates, roc_curve
@@ -28,16 +28,8 @@ from .estimates.report import report, report_tests
 from .estimates.strata import mantel_haenszel, standardise
 from .estimates.tests import HypothesisTest
 from .estimates.two_by_two import two_by_two
-from .layout import Layout, columns_of, organisations_of
+from .layout import columns_of, organisations_of
 from .model import EpidemiologyEstimate, EpidemiologyFacts
-from .options import (
-    GeometricBoxOptions,
-    ProductsOptions,
-    RoundedOptions,
-    SuppressedOptions,
-    TablesOptions,
-    TablesReferenceOptions,
-)
 from .protocols import geometric_box, products, reference, rounding, suppression, tables
 from .questions import Questions
 from .render import TableOne, table_one
@@ -99,12 +91,12 @@ class FederatedEpidemiology(Estimator):
     """
 
     methods: ClassVar[Mapping[str, Method]] = {
-        "tables": Method(TablesOptions, tables.fit, ("server",)),
-        "products": Method(ProductsOptions, products.fit, (ANALYST,)),
-        "reference": Method(TablesReferenceOptions, reference.fit, ("server",)),
-        "suppressed": Method(SuppressedOptions, suppression.fit, ("server",)),
-        "rounded": Method(RoundedOptions, rounding.fit, ("server",)),
-        "geometric_box": Method(GeometricBoxOptions, geometric_box.fit, ("server", "aggregator")),
+        "tables": Method(kinds.TablesOptions, tables.fit, ("server",)),
+        "products": Method(kinds.ProductsOptions, products.fit, (ANALYST,)),
+        "reference": Method(kinds.TablesReferenceOptions, reference.fit, ("server",)),
+        "suppressed": Method(kinds.SuppressedOptions, suppression.fit, ("server",)),
+        "rounded": Method(kinds.RoundedOptions, rounding.fit, ("server",)),
+        "geometric_box": Method(kinds.GeometricBoxOptions, geometric_box.fit, ("server", "aggregator")),
     }
     unit = "row"
     _estimate = EpidemiologyEstimate
@@ -173,28 +165,19 @@ class FederatedEpidemiology(Estimator):
         layout = self.questions.layout()
         columns = columns_of(frame, layout)
         n = len(next(iter(columns.values())))
-        clients, sizes = self._holders(parties, frame, columns, layout)
+        division, sizes = self._division(parties), tuple[int, ...]()
+        if self.protocol == "products":
+            labels = columns if isinstance(division, int | np.integer) else frame
+            clients = organisations_of(columns, layout, columns_by_party(labels, division))
+        else:
+            clients = self._clients(division, columns)
+            sizes = tuple(len(client.block[layout.columns[0]]) for client in clients)
         facts = EpidemiologyFacts(n, self.questions, sizes)
         self._simulate(clients, n, rng, public=facts, settings=SimpleNamespace(delta=self.delta))
         self.n_features_in_ = len(columns)
         self._derive()
         self._judge(self._judge_tables())
         return self
-
-    def _holders(
-        self, parties: Division | None, frame: Any, columns: Mapping[str, np.ndarray], layout: Layout
-    ) -> tuple[list[Party], tuple[int, ...]]:
-        """Parties with their columns of the same records, or with their records, and then the sizes of these."""
-        division = self._division(parties)
-        if self.protocol == "products":
-            labels = columns if isinstance(division, int | np.integer) else frame
-            return organisations_of(columns, layout, columns_by_party(labels, division)), ()
-        groups = division if isinstance(division, Sequence) else ()
-        if isinstance(division, Mapping) or any(isinstance(name, str) for group in groups for name in group):
-            wrong = f"parties={division!r} names columns, and protocol={self.protocol!r} is of different records"
-            raise ValueError(f"{wrong}: take protocol='products', or give numbers of rows.")
-        clients = self._clients(parties, columns)
-        return clients, tuple(len(next(iter(client.block.values()))) for client in clients)
 
     def _derive(self) -> None:
         assert self.questions is not None

@@ -56,13 +56,13 @@ class EpidemiologyGeneratedSettings(EpidemiologyCaseSettings):
 
     n : records of all clients
     rows_per_user : records of each person, which follow each other; None: one
-    divided : ``rows`` among any number of clients; or ``columns``, outcome, score and causes of the same records at a
+    partition : ``rows`` among any number of clients; or ``columns``, outcome, score and causes of the same records at a
         registry, and all others at a hospital
     """
 
     n: Annotated[int, Range(2)] = 3000
     rows_per_user: Annotated[int, Range(2)] | None = None
-    divided: Literal["rows", "columns"] = "rows"
+    partition: Literal["rows", "columns"] = "rows"
 
     @property
     def target(self) -> Target:
@@ -72,7 +72,7 @@ class EpidemiologyGeneratedSettings(EpidemiologyCaseSettings):
     @property
     def organisations(self) -> Mapping[str, tuple[str, ...]]:
         """Columns of hospital and registry."""
-        return COHORT_ORGANISATIONS if self.divided == "columns" else {}
+        return COHORT_ORGANISATIONS if self.partition == "columns" else {}
 
 
 @dataclass(frozen=True, kw_only=True)
