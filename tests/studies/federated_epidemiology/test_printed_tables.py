@@ -84,6 +84,19 @@ def test_numbers_agree_to_their_printed_digits(entry):
     assert abs(value - printed) <= distance, (value, printed)
 
 
+def test_the_page_counts_what_holds_and_what_agrees_to_all_digits():
+    numbers = [(entry, Cubes(ROOT).number(entry.reproduction).value) for entry in ENTRIES]
+    exact = sum(abs(value - float(entry.printed)) <= half_unit(entry.printed) + 1e-9 for entry, value in numbers)
+    page = (ROOT / "docs" / "federated_epidemiology.md").read_text(encoding="utf-8")
+    assert f"Of {len(ENTRIES)} numbers that the product has, {exact} agree to all printed digits." in page
+    committed = [row for row in read_table(ROOT / "docs" / "claims.csv") if row.source in DOCUMENTS]
+    for name in DOCUMENTS:
+        statuses = [row.status for row in committed if row.source == name]
+        held = statuses.count("reproduced")
+        said = "all **hold**" if held == len(statuses) else f"{held} **hold**"
+        assert re.search(rf"\| {len(statuses)} numbers \| {re.escape(said)}", page), name
+
+
 def test_a_number_that_moved_would_be_seen():
     entry = next(entry for entry in ENTRIES if entry.id == "berkeley-common-odds-estimate")
     assert abs(Cubes(ROOT).number(entry.reproduction).value - 0.9046969) > half_unit(entry.printed)
