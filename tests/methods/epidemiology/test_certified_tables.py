@@ -161,13 +161,41 @@ def test_refused_tables_are_left_out_and_others_are_exact():
     exact = model("reference", questions, parties=2).fit(frame)
     assert allowed.answers() == exact.answers()
     assert refused.two_by_two("arm", "died") == exact.two_by_two("arm", "died")
-    with pytest.raises(KeyError, match="no table of arm, sex was released"):
+    with pytest.raises(KeyError, match="no table of arm, sex was released: a party refuses it for a small count"):
         refused.counts("arm", "sex")
     with pytest.warns(UserWarning, match="every table is refused"):
         nothing = model("suppressed", questions, parties=2, threshold=100).fit(frame)
     assert nothing.status_ == "not_estimable" and nothing.answers() == () and nothing.tests() == ()
     with pytest.raises(KeyError, match="no table was released"):
         nothing.counts()
+
+
+def test_curves_and_means_of_refused_tables_are_named_as_refused():
+    frame = {"arm": [0, 1] * 50, "years": [1.0] * 99 + [3.0], "cause": ["x", ""] * 50}
+    frame["age"] = [40.0] * 98 + [np.nan] * 2
+    incidence = pw.Incidence("years", "cause", ["x"], 5, 5, person_time=False)
+    questions = pw.Questions(
+        by="arm",
+        levels={"arm": [0, 1]},
+        means={"age": (20, 60)},
+        may_be_missing=["age"],
+        complete=["arm"],
+        cross=[("arm",)],
+        incidence=[incidence],
+    )
+    fitted = model("suppressed", questions, parties=1).fit(frame)
+    assert [table.name for table in fitted.released_.layout.tables] == ["arm"]
+    for wanted, argument in ((fitted.cumulative_incidence, "cause"), (fitted.rates, "cause"), (fitted.means, "age")):
+        with pytest.raises(KeyError, match="was released: a party refuses it for a small count; give fewer levels"):
+            wanted(argument)
+    with pytest.raises(KeyError, match="no person-time of 'years' was released"):
+        model("reference", questions, parties=1).fit(frame).rates("cause")
+
+
+def test_a_subset_has_a_count_of_its_records():
+    questions = pw.Questions(levels={"sex": ["f", "m"]}, cross=[("sex",)], complete=["sex"], where={"sex": ["f"]})
+    (answer,) = model(questions=questions, epsilon=4.0, random_state=2).fit({"sex": ["f", "m"] * 500}).counts()
+    assert answer.lower < 500 < answer.upper and answer.noise_share == 1
 
 
 @pytest.mark.parametrize(
@@ -247,15 +275,28 @@ MISTAKES = [
     ({}, {"age": ["x"] * N}, "frame has text in 'age'"),
     ({}, {"sex": ["1"] * 7}, "frame has columns of [7, 3000] records"),
     ({}, {"years": np.zeros(N, dtype="datetime64[D]")}, "frame holds dates in 'years'"),
+    ({}, {"sex": ["0", "1", "2"] * 1000}, "frame has 1000 values of 'sex' that are empty or not among its levels"),
+    ({}, {"sex": ["0", "1", ""] * 1000}, "frame has 1000 values of 'sex' that are empty or not among its levels"),
+    ({"weights": {"age": -1.0}}, {}, "weights.age is -1.0"),
+    ({"relation": "add_remove"}, {}, "'relation' is not a parameter of FederatedEpidemiology"),
+    ({"display_floor": 10}, {}, "'display_floor' is not a parameter of FederatedEpidemiology"),
+    ({"one_row": "any"}, {}, "'one_row' is not a parameter of FederatedEpidemiology"),
+    ({"protocol": "rounded", "how": "sticky", "epsilon": None}, {}, "how is 'sticky': it must be one of nearest"),
 ]
 
 
 @pytest.mark.parametrize(("given", "columns", "words"), MISTAKES)
 def test_mistakes_are_named_before_anything_is_released(cohort, given, columns, words):
     frame = {name: column for name, column in (cohort | columns).items() if column is not None}
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises((ValueError, TypeError)) as caught:
         model(**({"epsilon": 1.0} | given)).fit(frame)
     assert words in str(caught.value)
+
+
+def test_undeclared_values_are_counted_and_not_shown(cohort):
+    with pytest.warns(UserWarning, match="values are not among their declared levels .300 of 'smoking'.") as seen:
+        fitted = model(epsilon=2.0).fit(cohort | {"smoking": np.append(["seldom"] * 300, cohort["smoking"][300:])})
+    assert fitted.status_ == "clipped" and "seldom" not in str(seen[0].message)
 
 
 def test_values_beyond_the_range_of_a_mean_are_named_with_it(cohort):

@@ -114,6 +114,9 @@ def test_values_that_are_not_declared_are_missing_and_the_owner_reads_how_many()
     items = contributions(questions.layout())
     assert release(items, columns, 5).table("smoking").values.tolist() == [1, 1, 3]
     assert undeclared_values(items.layout, columns) == {"smoking": 2}
+    assert undeclared_values(Questions(table_one={"smoking": list("ab")}, complete=["smoking"]).layout(), columns) == {
+        "smoking": 5
+    }
 
 
 @pytest.mark.parametrize("column", [np.array([0, 1, 1]), np.array([0.0, 1.0, 1.0]), np.array(["0", "1", "1"])])

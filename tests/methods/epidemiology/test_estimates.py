@@ -186,6 +186,8 @@ def test_weights_of_strata_are_checked():
     released = exact_table((*NAMES, "department"), BERKELEY_CELLS)
     with pytest.raises(ValueError, match=r"weights is .*: give 6 numbers from 0, one per stratum"):
         standardise(released, *NAMES, ["department"], SAMPLE, [1, -1])
+    with pytest.raises(ValueError, match=r"weights is .*: give a stratum that can occur a positive weight"):
+        standardise(released, *NAMES, ["department"], SAMPLE, [0] * 6)
 
 
 def test_an_impossible_stratum_is_left_out_and_an_undeclared_one_is_not_determined():

@@ -7,9 +7,16 @@ import math
 import pytest
 
 from partywise.core.randomness import stream
+from partywise.federation.exchanges.noisy_sums import noise_factor
 from partywise.methods.epidemiology.cohort import cohort_questions
+from partywise.methods.epidemiology.contributions import table_noise
+from partywise.methods.epidemiology.estimates.inference import Inference
+from partywise.methods.epidemiology.estimates.report import report
 from partywise.methods.epidemiology.estimator import FederatedEpidemiology
+from partywise.methods.epidemiology.options import TablesOptions
+from partywise.methods.epidemiology.plan import expected_tables
 from partywise.methods.epidemiology.questions import Bands, Incidence, Questions
+from partywise.privacy.accounting.calibration import gdp_mu
 
 A = {"levels": {"a": [0, 1]}, "cross": [("a",)]}
 MISTAKES = [
@@ -116,9 +123,7 @@ def test_a_plan_has_the_defaults_and_the_widths_of_a_fit(noise, weights, by_part
     options = {"noise": noise, "weights": weights}
     shares = {"a": [0.5, 0.5, 0], "y": [0.5, 0.5, 0], "c": [1 / 3, 1 / 3, 1 / 3, 0]}
     planned = {answer.name: answer for answer in questions.plan(6000, 1.0, 3, **options, expected=shares)}
-    model = FederatedEpidemiology(
-        questions, epsilon=1.0, parties=3, random_state=1, distribution="gaussian", **options
-    ).fit(columns)
+    model = FederatedEpidemiology(questions, epsilon=1.0, parties=3, random_state=1, **options).fit(columns)
     difference = model.two_by_two("a", "y")["risk difference"]
     assert planned["risk difference"].width == pytest.approx(difference.width, rel=0.05)
     assert planned["risk difference"].noise_share == pytest.approx(difference.noise_share, rel=0.1)
@@ -129,7 +134,7 @@ def test_a_plan_has_the_defaults_and_the_widths_of_a_fit(noise, weights, by_part
     [
         ({"records": 0}, "records is 0: it must be a whole number from 1"),
         ({"epsilon": -1.0}, "epsilon is -1.0: it must be a positive finite number"),
-        ({"parties": 2, "colluders": 2}, "colluders is 2: it must be from 0 to 1"),
+        ({"distribution": "laplace"}, "distribution is 'laplace': shares of noise are Gaussian"),
         ({"noise": "local", "colluders": 2}, "colluders is 2: it is read with noise 'shared' only"),
         ({"colluders": 1.5}, "colluders is 1.5: it must be a whole number"),
         ({"weights": "same"}, "weights is 'same': it must be one of auto, equal"),
@@ -145,6 +150,22 @@ def test_a_mistake_of_a_plan_is_named(keys, sentence):
     questions = Questions(levels={"a": [0, 1]}, cross=[("a",)], complete=["a"])
     with pytest.raises((ValueError, TypeError), match=sentence):
         questions.plan(**{"records": 100, "epsilon": 1.0, **keys})
+
+
+@pytest.mark.parametrize(("parties", "options"), [(1, {}), (2, {"colluders": 5}), (2, {"noise": "central"})])
+def test_a_plan_has_the_noise_of_a_fit(parties, options):
+    """One party, more colluders than others, and geometric noise on a single table."""
+    questions = Questions(levels={"sex": ["f", "m"]}, cross=[("sex",)], table_one={"age": Bands([0, 50, 99])})
+    model = FederatedEpidemiology(questions, epsilon=1.0, parties=parties, random_state=1, **options)
+    fitted = model.fit({"sex": ["f", "m"] * 500, "age": [20, 60] * 500})
+    options = TablesOptions(**options)
+    factor = noise_factor(options.noise, parties, options.colluders)
+    noise = table_noise(options, questions.layout(), 1.0, float(gdp_mu(1.0, 1e-5)), factor)
+    planned = expected_tables(noise, 1000, {})
+    assert planned.excess == fitted.released_.excess
+    assert planned.table("sex").variances == pytest.approx(fitted.released_.table("sex").variances)
+    given = {"noise": options.noise, "colluders": options.colluders}
+    assert questions.plan(1000, 1.0, parties, **given) == report(planned, Inference())
 
 
 def test_a_plan_by_party_has_the_shares_of_a_whole_table():
@@ -166,7 +187,7 @@ def test_bands_without_end_have_shares_and_no_quantiles():
     assert [(answer.name, answer.estimate) for answer in model.counts()] == [("records", 100)]
     with pytest.raises(ValueError, match="'age' has no finite bands"):
         model.quantiles("age")
-    with pytest.raises(KeyError, match="no table of 'weight' was released"):
+    with pytest.raises(KeyError, match="no table of weight was released"):
         model.quantiles("weight")
     with pytest.raises(ValueError, match=r"probabilities has 1\.5"):
         model.quantiles("age", [1.5])

@@ -17,9 +17,11 @@ from math import prod, sqrt
 import numpy as np
 
 from .contributions import Contributions
-from .layout import PARTY, Layout, Table, Variable
+from .layout import PARTY, Item, Layout, Table, Variable
 
 Subset = tuple[str, ...]
+# Why an item that was asked for is absent.
+REFUSED = "a party refuses it for a small count; give fewer levels, or take protocol 'tables'"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,8 @@ class Counts:
         for subset, variance in self.variances.items():
             if variance:
                 factors = [_covariance_factor(variable, variable.name in subset) for variable in self.variables]
-                total += variance * reduce(np.kron, factors)
+                # The number of all records has no variables.
+                total += variance * reduce(np.kron, factors or [np.eye(1)])
         return total
 
 
@@ -80,7 +83,7 @@ class ReleasedTables:
 
     layout : of the items; tables : counts by sorted names of the variables; moments : sums by column
     step_squares : sum of the squared weights of all items, for the cost of further ones
-    excess : excess kurtosis of the noise of a cell
+    excess : excess kurtosis of the noise of a cell; refusals : items that a party did not show
     radius : half-width of the box around all cells from which published regions are read, 0 without one
     """
 
@@ -91,6 +94,7 @@ class ReleasedTables:
     step_squares: float
     excess: float = 0.0
     radius: float = 0.0
+    refusals: tuple[Item, ...] = ()
 
     def table(self, *names: str) -> Counts:
         """Counts by variables, in the order of their names, from the smallest table that has all of them.
@@ -104,19 +108,26 @@ class ReleasedTables:
             raise KeyError(self._remedy(names))
         return min(holders, key=lambda counts: counts.values.size).margin(*names)
 
+    def variable(self, name: str) -> Variable:
+        """Variable of a released table; KeyError for what no table has."""
+        if name not in self.layout.variables:
+            raise KeyError(self._remedy([name]))
+        return self.layout.variables[name]
+
     def _remedy(self, names: Sequence[str]) -> str:
         """Sentence on the table that would be needed."""
         variables = self.layout.variables
         absent = [name for name in names if name not in variables]
-        if not names:
-            return "no table was released: ask for one in the question set."
-        if absent:
-            return f"no table of {', '.join(names)} was released: ask for {absent[0]!r} in the question set."
+        head = f"no table of {', '.join(names)} was released" if names else "no table was released"
+        if any(isinstance(item, Table) and set(names) <= set(item.names) for item in self.refusals):
+            return f"{head}: {REFUSED}."
+        if absent or not names:
+            return f"{head}: ask for {repr(absent[0]) if absent else 'one'} in the question set."
         table = Table(tuple(variables[name] for name in names))
         increase = sqrt(1 + sqrt(table.entries / 8) / self.step_squares) - 1
         return (
-            f"no table of {', '.join(names)} was released: add {tuple(names)!r} to cross; its {table.entries} cells "
-            f"widen the noise of all numbers by {100 * increase:.1f} %."
+            f"{head}: add {tuple(names)!r} to cross; its {table.entries} cells widen the noise of all numbers by "
+            f"{100 * increase:.1f} %."
         )
 
 

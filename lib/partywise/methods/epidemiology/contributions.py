@@ -18,8 +18,9 @@ from typing import Literal
 import numpy as np
 
 from ...core.checks import check_numbers
+from ...federation.exchanges.noisy_sums import GeometricNoise
 from .layout import PARTY, Columns, Layout, Moments, Table, Variable
-from .options import WeightRule
+from .options import TablesOptions, WeightRule
 
 WEIGHT_BITS = 12
 # Steps of a numeric column to half of its range.
@@ -108,13 +109,60 @@ def contributions(layout: Layout, rule: WeightRule = "auto", distribution: Distr
     return Contributions(layout, tuple(round(w * 2**WEIGHT_BITS) for w in chosen), Fraction(1, 2**WEIGHT_BITS))
 
 
+@dataclass(frozen=True)
+class TableNoise:
+    """Contributions, the noise on their sums, and its law: public.
+
+    noise : mu of Gaussian noise, or geometric noise; sd : its standard deviation in steps; excess : its kurtosis
+    """
+
+    terms: Contributions
+    distribution: Distribution
+    noise: float | GeometricNoise
+    sd: float
+    excess: float
+
+    @property
+    def mean_log_sd(self) -> float:
+        """Mean over all entries of the logarithm of the noise of a count."""
+        rows = [
+            (table.entries, weight) for table, weight in zip(self.terms.layout.tables, self.terms.weights, strict=False)
+        ]
+        return math.log(self.sd) - sum(cells * math.log(w) for cells, w in rows) / sum(cells for cells, _ in rows)
+
+
+def table_noise(options: TablesOptions, layout: Layout, epsilon: float, mu: float, noise_factor: float) -> TableNoise:
+    """Return the noise that the options ask for; ``auto`` is the narrower one of those that the release can have.
+
+    epsilon : of geometric noise for one record; mu : of Gaussian noise; noise_factor : as of `Contributions.deviation`
+    """
+    terms = contributions(layout, options.weights)
+    sd = terms.deviation(mu, noise_factor)
+    gaussian = TableNoise(terms, "gaussian", mu, sd, 0.0)
+    may_be_geometric = options.noise != "shared" and not layout.moments
+    if options.distribution == "gaussian" or (options.distribution == "auto" and (not may_be_geometric or not sd)):
+        return gaussian
+    terms = contributions(layout, options.weights, "laplace")
+    noise = GeometricNoise(epsilon, terms.shift)
+    sd, excess = noise.standard_deviation * math.sqrt(noise_factor), noise.excess_kurtosis / noise_factor
+    geometric = TableNoise(terms, "laplace", noise, sd, excess)
+    if options.distribution == "laplace" or geometric.mean_log_sd < gaussian.mean_log_sd:
+        return geometric
+    return gaussian
+
+
 def undeclared_values(layout: Layout, columns: Columns) -> dict[str, int]:
-    """Number of records by variable whose value is not empty and not among its levels: for the owner's screen only."""
+    """Number of records by variable whose value is not among its levels: for the screen of their owner only.
+
+    Empty values count where the variable is declared complete, and such a record is in no cell; others are missing.
+    """
     numbers = {}
-    for name, variable in layout.variables.items():
-        if name != PARTY and variable.values and variable.columns == (name,):
-            column = np.asarray(columns[name])[variable.declared_codes(columns) < 0]
-            numbers[name] = sum(value is not None and value == value and value != "" for value in column.tolist())
+    for variable in layout.read_variables:
+        outside = variable.declared_codes(columns) < 0
+        if variable.missing:
+            column = np.asarray(columns[variable.columns[0]])
+            outside &= [value is not None and value == value and value != "" for value in column.tolist()]
+        numbers[variable.name] = int(np.count_nonzero(outside))
     return {name: number for name, number in numbers.items() if number}
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 
-from ...core.verdicts import OK, Verdict
+from ...core.verdicts import OK, WARNED, Verdict
 from ...federation.estimators.column_estimator import columns_by_party
 from ...federation.estimators.estimator import Estimator
 from ...federation.estimators.fit_budget import Budget
@@ -20,6 +20,7 @@ from ...federation.roles import ANALYST
 from ...federation.secure_streams import Randomness
 from . import options as kinds
 from .consistency import ReleasedTables
+from .contributions import undeclared_values
 from .estimates.counts import count_answers
 from .estimates.curves import ExitAnswers, RocCurve, cumulative_incidence, quantiles, rates, roc_curve
 from .estimates.inference import Answer, Inference, Target, sidak_factor
@@ -28,7 +29,7 @@ from .estimates.report import report, report_tests
 from .estimates.strata import mantel_haenszel, standardise
 from .estimates.tests import HypothesisTest
 from .estimates.two_by_two import two_by_two
-from .layout import columns_of, organisations_of
+from .layout import Columns, Layout, columns_of, organisations_of
 from .model import EpidemiologyEstimate, EpidemiologyFacts
 from .protocols import geometric_box, products, reference, rounding, suppression, tables
 from .questions import Questions
@@ -164,6 +165,7 @@ class FederatedEpidemiology(Estimator):
         Inference(self.target)
         layout = self.questions.layout()
         columns = columns_of(frame, layout)
+        undeclared = self._judge_levels(columns, layout)
         n = len(next(iter(columns.values())))
         division, sizes = self._division(parties), tuple[int, ...]()
         if self.protocol == "products":
@@ -176,12 +178,27 @@ class FederatedEpidemiology(Estimator):
         self._simulate(clients, n, rng, public=facts, settings=SimpleNamespace(delta=self.delta))
         self.n_features_in_ = len(columns)
         self._derive()
-        self._judge(self._judge_tables())
+        self._judge(undeclared, self._judge_tables())
         return self
 
     def _derive(self) -> None:
         assert self.questions is not None
         self.released_: ReleasedTables = self.estimate_.tables(self.questions)
+
+    def _judge_levels(self, columns: Columns, layout: Layout) -> Verdict:
+        """Judge values without a level, by their number; ValueError for one of a complete variable, unless allowed."""
+        complete = [variable.name for variable in layout.read_variables if not variable.missing]
+        counts = undeclared_values(layout, columns)
+        for name in complete:
+            if name in counts and self.clipped == "refuse":
+                raise ValueError(
+                    f"frame has {counts[name]} values of {name!r} that are empty or not among its levels, and it is "
+                    f"declared complete: add their levels, leave {name!r} out of complete so that they count as "
+                    "missing, or give clipped='allow', which leaves them out of tables."
+                )
+        most = WARNED * len(next(iter(columns.values())))
+        listed = ", ".join(f"{count} of {name!r}" for name, count in counts.items() if count > most or name in complete)
+        return Verdict("clipped", f"values are not among their declared levels ({listed}): add these") if listed else OK
 
     def _judge_tables(self) -> Verdict:
         """Judge whether any number is determined."""
@@ -464,8 +481,8 @@ class FederatedEpidemiology(Estimator):
 
     def _exit(self, cause: str) -> str:
         """Name of the variable of an incidence; KeyError for a cause without one."""
-        variables = self._tables().layout.variables
-        names = [name for name in self._tables().layout.incidence if variables[name].columns[-1] == cause]
+        assert self.questions is not None
+        names = [incidence.name for incidence in self.questions.incidence if incidence.cause == cause]
         if not names:
             raise KeyError(f"no incidence of {cause!r} was released: add pw.Incidence to the question set.")
         return names[0]

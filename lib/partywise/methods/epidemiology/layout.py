@@ -261,11 +261,20 @@ class Layout:
         return {variable.name: variable for table in self.tables for variable in table.variables}
 
     @property
+    def read_variables(self) -> tuple[Variable, ...]:
+        """Variables of tables and of the subset, without `PARTY`."""
+        variables = self.variables | {variable.name: variable for variable, _ in self.subset}
+        return tuple(variable for name, variable in variables.items() if name != PARTY)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Columns that are read, without `PARTY`."""
-        variables = (*self.variables.values(), *(variable for variable, _ in self.subset))
-        names = [name for variable in variables for name in variable.columns]
+        names = [name for variable in self.read_variables for name in variable.columns]
         return tuple(dict.fromkeys([*names, *(moments.column for moments in self.moments)]))
+
+    def known_variable(self, column: str) -> Variable | None:
+        """Variable of a table that states whether a column of means has a value; None without one."""
+        return self.variables.get(f"{column} known", self.variables.get(column))
 
     def split(self, entries: np.ndarray) -> list[np.ndarray]:
         """Entries (d,) of a release by item, tables with their shapes."""

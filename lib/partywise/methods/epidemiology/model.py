@@ -73,12 +73,13 @@ class EpidemiologyEstimate:
         terms = contributions(questions.layout(self.names), self.weights, self.distribution)
         by_party = self.sizes if questions.by_party else None
         parts = terms.layout.split(self.sums)
-        terms, parts = _allowed_items(terms, parts)
+        allowed, parts = _allowed_items(terms, parts)
         # Every table may be refused.
         sums = np.concatenate([np.zeros(0), *(part.ravel() for part in parts)])
-        if self.radius:
-            return replace(consistent_tables(terms, sums, 0.0, sum(self.sizes), by_party), radius=self.radius)
-        return consistent_tables(terms, sums, self.noise_sd, sum(self.sizes), by_party, excess=self.excess)
+        sd, excess = (0.0, 0.0) if self.radius else (self.noise_sd, self.excess)
+        released = consistent_tables(allowed, sums, sd, sum(self.sizes), by_party, excess=excess)
+        refused = tuple(item for item in terms.layout.items if item not in allowed.layout.items)
+        return replace(released, radius=self.radius, refusals=refused)
 
 
 def _allowed_items(terms: Contributions, parts: list[np.ndarray]) -> tuple[Contributions, list[np.ndarray]]:

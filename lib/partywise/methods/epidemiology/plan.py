@@ -1,4 +1,4 @@
-"""Expected answers of a question set before any record is read: widths at an epsilon and a number of records."""
+"""Expected release of a question set before any record is read, for the widths of its answers."""
 
 from __future__ import annotations
 
@@ -8,45 +8,30 @@ from math import prod, sqrt
 import numpy as np
 
 from .consistency import ReleasedTables, consistent_tables, marginal
-from .contributions import Contributions
-from .estimates.inference import Answer, Inference
-from .estimates.report import report
+from .contributions import TableNoise
 from .layout import PARTY, ExitVariable, Layout, Moments, Table, Variable
 
 # Expected shares of a variable or of the cells of a table, or (mean, standard deviation) of a column of means.
 Expected = Mapping[str | tuple[str, ...], float | Sequence[float] | np.ndarray]
 
 
-def expected_answers(
-    contributions: Contributions,
-    records: int,
-    mu: float,
-    noise_factor: float,
-    expected: Expected,
-    inference: Inference,
-) -> tuple[Answer, ...]:
-    """Answers whose estimates are expected and whose intervals have the expected widths.
+def expected_tables(chosen: TableNoise, records: int, expected: Expected) -> ReleasedTables:
+    """Release that is as expected, with the noise of its law in every entry.
 
     expected : shares by variable, in the order of its levels (of two levels that of the last alone), or by the names of
         a table with its shape; without an entry all levels are equally likely, and variables are independent. By column
         of means its mean and standard deviation; without an entry the middle of its range and a quarter of its width
     """
-    released = expected_tables(contributions, records, contributions.deviation(mu, noise_factor), expected)
-    return report(released, inference)
-
-
-def expected_tables(contributions: Contributions, records: int, sd: float, expected: Expected) -> ReleasedTables:
-    """Release that is as expected, with noise of deviation ``sd`` steps in every entry."""
-    layout = contributions.layout
+    terms, layout = chosen.terms, chosen.terms.layout
     shares = _Shares(layout, expected)
     parts = []
-    for item, weight in zip(layout.items, contributions.weights, strict=True):
+    for item, weight in zip(layout.items, terms.weights, strict=True):
         sums = shares.of_table(item).ravel() if isinstance(item, Table) else shares.of_moments(item)
         parts.append(records * weight * sums)
     size = records if not layout.subset else None
     party = layout.variables.get(PARTY)
     party_sizes = None if party is None else records * shares.of_variable(party)
-    return consistent_tables(contributions, np.concatenate(parts), sd, size, party_sizes)
+    return consistent_tables(terms, np.concatenate(parts), chosen.sd, size, party_sizes, excess=chosen.excess)
 
 
 class _Shares:
@@ -97,7 +82,7 @@ class _Shares:
         mean, deviation = self._mean(item)
         z, v = (mean - item.centre) / item.half, (deviation / item.half) ** 2
         rows = [groups * z / sqrt(2), groups * (v + z**2 - 0.5)][: 1 + item.squares]
-        known = self.layout.variables.get(f"{item.column} known", self.layout.variables.get(item.column))
+        known = self.layout.known_variable(item.column)
         if item.may_be_missing and known is not None:
             rows = [row * self.of_variable(known)[: known.known_levels].sum() for row in rows]
         return np.concatenate(rows)

@@ -11,11 +11,12 @@ from types import MappingProxyType
 from ...core.checks import Noise, positive
 from ...federation.exchanges.noisy_sums import noise_factor
 from ...privacy.accounting.calibration import gdp_mu
-from .contributions import contributions
+from .contributions import table_noise
 from .estimates.inference import Answer, Inference, Target
+from .estimates.report import report
 from .layout import MISSING, PARTY, ExitVariable, Layout, Moments, Table, Variable
-from .options import TablesOptions, WeightRule
-from .plan import Expected, expected_answers
+from .options import Choice, TablesOptions, WeightRule
+from .plan import Expected, expected_tables
 
 MOST_CELLS = 5000
 
@@ -330,6 +331,7 @@ class Questions:
         noise: Noise = "shared",
         colluders: int = 1,
         delta: float = 1e-5,
+        distribution: Choice = "auto",
         weights: WeightRule = "auto",
         expected: Expected = MappingProxyType({}),
         target: Target = "population",
@@ -345,11 +347,13 @@ class Questions:
         parties : int
             Number of parties that hold the records.
         noise : {"shared", "local", "central"}
-            Where Gaussian noise is added.
+            Where noise is added.
         colluders : int
-            Parties against which shared noise protects the others.
+            Parties against which shared noise protects the others; at most all but one.
         delta : float
             Of epsilon.
+        distribution : {"auto", "gaussian", "laplace"}
+            Of the noise, as of a fit.
         weights : {"auto", "equal"} or mapping
             Of tables and moments in the noise, as of a fit; a mapping has weights by the names of items.
         expected : mapping
@@ -381,12 +385,11 @@ class Questions:
             if value < 1 or value != int(value):
                 raise ValueError(f"{name} is {value!r}: it must be a whole number from 1.")
         positive(epsilon=epsilon)
-        TablesOptions(noise, colluders, weights=weights)
-        if not 0 <= colluders < parties and noise == "shared":
-            raise ValueError(f"colluders is {colluders!r}: it must be from 0 to {parties - 1}, fewer than parties.")
-        names = [f"party {k}" for k in range(1, parties + 1)]
-        terms, factor = contributions(self.layout(names), weights), noise_factor(noise, parties, colluders)
-        return expected_answers(terms, records, float(gdp_mu(epsilon, delta)), factor, expected, Inference(target))
+        options = TablesOptions(noise, colluders, distribution, weights)
+        layout = self.layout([f"party {k}" for k in range(1, parties + 1)])
+        factor = noise_factor(noise, parties, colluders)
+        chosen = table_noise(options, layout, epsilon, float(gdp_mu(epsilon, delta)), factor)
+        return report(expected_tables(chosen, records, expected), Inference(target))
 
     def _table_names(self) -> list[tuple[str, ...]]:
         """Names of the variables of all tables that are asked for."""

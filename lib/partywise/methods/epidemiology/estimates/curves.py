@@ -59,12 +59,10 @@ def quantiles(
     counts. The interval holds the values at which a test does not reject the probability. ValueError for a variable
     without finite edges.
     """
-    if name not in released.layout.variables:
-        raise KeyError(f"no table of {name!r} was released: add it to table_one, with Bands.")
-    variable = released.layout.variables[name]
     for probability in probabilities:
         if not 0 < probability < 1:
             raise ValueError(f"probabilities has {probability!r}: give numbers between 0 and 1.")
+    variable = released.variable(name)
     if not variable.has_quantiles:
         raise ValueError(f"{name!r} has no finite bands: declare Bands with finite edges for quantiles.")
     group, rows = group_cells(released, name)
@@ -210,7 +208,7 @@ def cumulative_incidence(released: ReleasedTables, name: str, inference: Inferen
 
     Curves end before the first bin whose number at risk noise hides, or after which none survive.
     """
-    variable = released.layout.variables[name]
+    variable = released.variable(name)
     assert isinstance(variable, ExitVariable)
     group, rows = group_cells(released, name)
     return [_exit_answers(variable, cells, group, row, inference) for row, cells in enumerate(rows)]
@@ -278,9 +276,11 @@ def _exit_masks(variable: ExitVariable) -> np.ndarray:
 
 def rates(released: ReleasedTables, name: str, inference: Inference) -> list[Answer]:
     """Rates of every cause per unit of person-time by group, and between two groups their ratio."""
-    variable = released.layout.variables[name]
+    variable = released.variable(name)
     assert isinstance(variable, ExitVariable)
     group, rows = group_cells(released, name)
+    if variable.time not in released.moments:
+        raise KeyError(f"no person-time of {variable.time!r} was released: ask for its Incidence with person_time.")
     moments = released.moments[variable.time]
     half = variable.edges[-1] / 2
     answers = []

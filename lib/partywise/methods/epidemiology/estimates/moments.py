@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 
 from ....models.follow_up.incidence import complex_step
-from ..consistency import ReleasedTables
+from ..consistency import REFUSED, ReleasedTables
 from ..layout import Moments
 from .counts import answer_name
 from .inference import (
@@ -127,7 +127,9 @@ def moments_of(released: ReleasedTables, column: str) -> Moments:
     """Sums of a column in the layout of a release; KeyError names what to ask for if there are none."""
     item = next((item for item in released.layout.moments if item.column == column), None)
     if item is None:
-        raise KeyError(f"no sums of {column!r} were released: add {column!r} to means, with its public range.")
+        refused = any(isinstance(item, Moments) and item.column == column for item in released.refusals)
+        remedy = REFUSED if refused else f"add {column!r} to means, with its public range"
+        raise KeyError(f"no mean of {column!r} was released: {remedy}.")
     return item
 
 
@@ -209,9 +211,8 @@ def _standardised_difference(name: str, moments: GroupMoments, inference: Infere
 def _sizes(released: ReleasedTables, item: Moments) -> tuple[np.ndarray, np.ndarray, int]:
     """Numbers (G,) of records with a value in known groups, the covariance (G, G) of their noise, and cells of each."""
     names = [item.group.name] if item.group is not None else []
-    if item.may_be_missing:
-        of_column = (item.column, f"{item.column} known")
-        names.append(next(name for name in reversed(of_column) if name in released.layout.variables))
+    if item.may_be_missing and (known := released.layout.known_variable(item.column)) is not None:
+        names.append(known.name)
     if not names and released.records is not None:
         return np.array([float(released.records)]), np.zeros((1, 1)), 0
     cells = known_cells(released.table(*names))

@@ -110,7 +110,7 @@ def standardise(
     if hidden.any():
         reason = f"{_hidden_strata(names, hidden)}; or declare a combination that cannot occur as impossible"
         return [undetermined_answer(name, inference, reason) for name in STANDARDISED]
-    standard = None if weights is None else _checked_weights(weights, names)[possible]
+    standard = None if weights is None else _checked_weights(weights, possible)[possible]
 
     def measures(x: np.ndarray) -> np.ndarray:
         """Standardised risks of both arms, their difference and ratio, and observed over expected events."""
@@ -155,11 +155,13 @@ def _possible_strata(released: ReleasedTables, exposure: str, strata: Sequence[s
     return possible.ravel()
 
 
-def _checked_weights(weights: Sequence[float], names: Sequence[str]) -> np.ndarray:
-    """Public weights of the strata; ValueError if one is missing or negative."""
+def _checked_weights(weights: Sequence[float], possible: np.ndarray) -> np.ndarray:
+    """Public weights of the strata; ValueError if one is missing or negative, or those of possible strata are all 0."""
     values = np.asarray(weights, dtype=float)
-    if values.shape != (len(names),) or not (values >= 0).all() or not values.sum() > 0:
-        raise ValueError(f"weights is {list(weights)}: give {len(names)} numbers from 0, one per stratum.")
+    if values.shape != possible.shape or not (values >= 0).all() or not np.isfinite(values).all():
+        raise ValueError(f"weights is {list(weights)}: give {len(possible)} numbers from 0, one per stratum.")
+    if not values[possible].any():
+        raise ValueError(f"weights is {list(weights)}: give a stratum that can occur a positive weight.")
     return values
 
 

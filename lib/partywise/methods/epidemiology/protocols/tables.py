@@ -16,66 +16,15 @@ tables         parties, server     shared: words under masks (`noisy_sum`); loca
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 
-from ....federation.exchanges.noisy_sums import (
-    GeometricNoise,
-    NoisySums,
-    ReleasedSum,
-    agree_on_sums,
-    mu_of,
-    released_sum,
-)
+from ....federation.exchanges.noisy_sums import ReleasedSum, agree_on_sums, mu_of, released_sum
 from ....federation.roles import records_together
 from ....federation.run import Run
-from ..contributions import Contributions, Distribution, contributions
-from ..layout import Layout, Table
+from ..contributions import table_noise
 from ..model import EpidemiologyEstimate, EpidemiologyFacts
 from ..options import TablesOptions
 from .common import SERVER, TABLES, local_statistic, names_of, require_records, server_estimate, sizes_of, whole_sums
-
-
-@dataclass(frozen=True)
-class TableNoise:
-    """Contributions, the noise on their sums, and its law: public.
-
-    noise : mu of Gaussian noise, or geometric noise; sd : its standard deviation in steps; excess : its kurtosis
-    """
-
-    terms: Contributions
-    distribution: Distribution
-    noise: float | GeometricNoise
-    sd: float
-    excess: float
-
-    @property
-    def mean_log_sd(self) -> float:
-        """Mean over all entries of the logarithm of the noise of a count."""
-        rows = [
-            (table.entries, weight) for table, weight in zip(self.terms.layout.tables, self.terms.weights, strict=False)
-        ]
-        return math.log(self.sd) - sum(cells * math.log(w) for cells, w in rows) / sum(cells for cells, _ in rows)
-
-
-def table_noise(run: Run, layout: Layout, sums: NoisySums) -> TableNoise:
-    """Return the noise that the options ask for; ``auto`` is the narrower one of those that the release can have."""
-    options: TablesOptions = run.spec.options
-    terms, mu = contributions(layout, options.weights), mu_of(run)
-    sd = terms.deviation(mu, sums.noise_factor)
-    gaussian = TableNoise(terms, "gaussian", mu, sd, 0.0)
-    may_be_geometric = sums.noise != "shared" and all(isinstance(item, Table) for item in layout.items)
-    if options.distribution == "gaussian" or (options.distribution == "auto" and (not may_be_geometric or not sd)):
-        return gaussian
-    terms = contributions(layout, options.weights, "laplace")
-    noise = GeometricNoise(run.epsilon / records_together(run.spec), terms.shift)
-    sd, excess = noise.standard_deviation * math.sqrt(sums.noise_factor), noise.excess_kurtosis / sums.noise_factor
-    geometric = TableNoise(terms, "laplace", noise, sd, excess)
-    if options.distribution == "laplace" or geometric.mean_log_sd < gaussian.mean_log_sd:
-        return geometric
-    return gaussian
 
 
 def server_answer(noisy: ReleasedSum, public: EpidemiologyEstimate) -> EpidemiologyEstimate:
@@ -91,7 +40,8 @@ def fit(run: Run) -> EpidemiologyEstimate:
     layout = facts.questions.layout(names)
     require_records(run, layout)
     sums = agree_on_sums(run, options.noise, options.colluders, sum(sizes), SERVER)
-    chosen = table_noise(run, layout, sums)
+    epsilon = run.epsilon / records_together(run.spec)
+    chosen = table_noise(options, layout, epsilon, mu_of(run), sums.noise_factor)
     terms = chosen.terms
     statistics = run.each(sums.clients, local_statistic, terms, names)
     total = whole_sums(np.zeros(layout.entries, dtype=np.int64), terms)
