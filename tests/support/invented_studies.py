@@ -11,6 +11,8 @@ import numpy as np
 
 from partywise.experiment.plan import CasePlan, MethodPlan, Plan
 from partywise.experiment.study import available, load
+from partywise.methods.epidemiology.contributions import contributions
+from partywise.methods.epidemiology.layout import Table
 from partywise.studies.framework_filters.claims import all_lines
 from partywise.studies.framework_filters.judgements import Judgement
 
@@ -308,6 +310,33 @@ def _survival_arrays(fit: Fit) -> Arrays:
     return found
 
 
+def _epidemiology(fit: Fit) -> dict[str, Any]:
+    published = fit.method.protocol_name in ("suppressed", "rounded")
+    return {"epsilon_claimed": np.nan if published else fit.epsilon}
+
+
+def _epidemiology_arrays(fit: Fit) -> Arrays:
+    """Sums of 3,000 records that lie evenly in the cells, and those with noise."""
+    sizes = np.full(fit.parties, 3000 // fit.parties)
+    rows = {}
+    for name, names in (("released_sums", [f"client {k}" for k in range(fit.parties)]), ("pooled_sums", ["all"])):
+        terms = contributions(fit.case.settings.question_set.layout(names))
+        parts = [
+            weight * sizes.sum() / (item.entries if isinstance(item, Table) else 10) * np.ones(item.entries)
+            for item, weight in zip(terms.layout.items, terms.weights, strict=True)
+        ]
+        rows[name] = np.concatenate(parts)
+    noise = 1e4 * fit.falling[-1] if fit.method.uses_epsilon else 0.0
+    box = float(fit.method.protocol_name == "geometric_box")
+    return {
+        "released_sums": (("entry",), rows["released_sums"] * (1 + 0.1 * fit.rng.random(len(rows["released_sums"])))),
+        "pooled_sums": (("pooled_entry",), rows["pooled_sums"]),
+        "noise_sd_of_items": (("item",), np.array([noise])),
+        "noise_law": (("noise_fact",), np.array([0.0, 50 * box, 0.0])),
+        "client_records": (("client",), sizes.astype(float)),
+    }
+
+
 def _filters_arrays(fit: Fit) -> Arrays:
     if fit.method.protocol_name == "masks":
         bits = np.arange(14.0, 22, 2)
@@ -330,6 +359,7 @@ OWN: dict[str, Callable[[Fit], dict[str, Any]]] = {
     "vertical_trees": _trees,
     "vertical_linear": _linear,
     "vertical_glm": _glm,
+    "federated_epidemiology": _epidemiology,
 }
 ARRAYS: dict[str, Callable[[Fit], Arrays]] = {
     "functional_boosting": _functional_arrays,
@@ -341,6 +371,7 @@ ARRAYS: dict[str, Callable[[Fit], Arrays]] = {
     "vertical_glm": _glm_arrays,
     "federated_survival": _survival_arrays,
     "framework_filters": _filters_arrays,
+    "federated_epidemiology": _epidemiology_arrays,
 }
 
 

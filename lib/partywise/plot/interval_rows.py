@@ -36,10 +36,16 @@ class IntervalRows:
 
 
 def draw_rows(
-    ax: Axes, rows: Mapping[str, IntervalRows], marks: Mapping[str, Marks] | None = None, *, ratios: bool = False
-) -> list[str]:
-    """Draw sources by name, side by side in the row of each number, from the top; return the names of the rows.
+    ax: Axes,
+    rows: Mapping[str, IntervalRows],
+    marks: Mapping[str, Marks] | None = None,
+    *,
+    ratios: bool = False,
+    reference: float | None = None,
+) -> None:
+    """Draw sources by name, side by side in the row of each number, from the top, and a line at a reference.
 
+    The reference is by default no effect, at 0, of ratios at 1.
     A bar that leaves the axis is an arrow: one without an end, and of ratios one that is far from all estimates.
     """
     names = list(dict.fromkeys(name for source in rows.values() for name in source.names))
@@ -67,12 +73,11 @@ def draw_rows(
             if beyond.any():
                 arrows: Marks = {"color": look["color"], "marker": arrow, "markersize": 3.5, "linestyle": "none"}
                 ax.plot(np.full(int(beyond.sum()), edge), places[beyond], **arrows)
-    ax.axvline(1 if ratios else 0, color=GREY, linewidth=0.9)
+    ax.axvline(float(ratios) if reference is None else reference, color=GREY, linewidth=0.9)
     if ratios:
         plain_ticks(ax)
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
-    return names
 
 
 def _ends_of_bars(rows: list[IntervalRows], ratios: bool) -> tuple[float, float]:

@@ -144,9 +144,10 @@ def missing_intervals(cube: xr.Dataset, case: str, method: str, target: float) -
 
 def _noisy_methods(cube: xr.Dataset, case: str) -> list[str]:
     """Methods of a case that have intervals at some target of epsilon."""
-    known = cube["half_width"].sel(case=case, epsilon=np.isfinite(cube["epsilon"])).notnull()
+    name = "half_width" if "half_width" in cube else "interval_coverage"
+    known = cube[name].sel(case=case, epsilon=np.isfinite(cube["epsilon"])).notnull()
     private = known.any([dim for dim in known.dims if dim != "method_label"])
-    return [method for method in methods_with(cube, case, "half_width") if private.sel(method_label=method)]
+    return [method for method in methods_with(cube, case, name) if private.sel(method_label=method)]
 
 
 def _one_by_one(cube: xr.Dataset, case: str) -> dict[str, list[str]]:

@@ -25,6 +25,7 @@ from matplotlib.ticker import (
     Formatter,
     FuncFormatter,
     LogLocator,
+    MaxNLocator,
     NullFormatter,
     NullLocator,
 )
@@ -49,8 +50,8 @@ MARGIN, ABREAST = 0.03, 3
 MOST, END = 9, 4
 # A logarithmic axis whose ends differ by less than the first factor reaches beyond both by the second.
 ALIKE, WIDER = 1.1, 2
-# Ticks of a short logarithmic axis, as parts of each power of ten: the first that are at least so many.
-PARTS, ENOUGH = ((1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)), 3
+# Ticks of a logarithmic axis, as parts of each power of ten: the first that are at least so many on a short one.
+PARTS, ENOUGH = ((1, 2, 5), (1, 1.5, 2, 3, 5, 7)), 3
 COMMON = {"bytes_measured": BYTES_MEASURED, "epsilon_claimed": EPSILON_CLAIMED}
 Draw = Callable[[Axes, str, int], Iterable[str]]
 DIRECTIONS = {"lower": "lower is better", "higher": "higher is better"}
@@ -337,8 +338,12 @@ def plain_ticks(ax: Axes, which: Literal["x", "y"] = "x", words: Formatter | Non
     low, high = _wide_enough(ax, which)
     powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high))) if 0 < low < high else np.zeros(0)
     counts = [sum(int(((low <= part * powers) & (part * powers <= high)).sum()) for part in parts) for parts in PARTS]
-    short = next((parts for parts, count in zip(PARTS, counts, strict=True) if count >= ENOUGH), PARTS[-1])
-    axis.set_major_locator(LogLocator(subs=(1,) if high > 100 * low else short, numticks=12))
+    short = next((parts for parts, count in zip(PARTS, counts, strict=True) if count >= ENOUGH), None)
+    if high <= 100 * low and short is None:
+        axis.set_major_locator(FixedLocator(list(MaxNLocator(MOST // 2, steps=[1, 2, 5, 10]).tick_values(low, high))))
+        axis.set_minor_locator(NullLocator())
+    else:
+        axis.set_major_locator(LogLocator(subs=short if short and high <= 100 * low else (1,), numticks=12))
     axis.set_major_formatter(words or FormatStrFormatter("%g"))
     axis.set_minor_formatter(NullFormatter())
 

@@ -47,7 +47,7 @@ def draw_dataset(settings: EpidemiologyDatasetSettings, spec: object, rng_for: R
 
 def of_dataset(settings: EpidemiologyDatasetSettings, columns: Columns) -> EpidemiologyData:
     """A replicate of a shipped table."""
-    return EpidemiologyData(columns, settings.table.questions, settings.target)
+    return EpidemiologyData(columns, settings.question_set, settings.target)
 
 
 @lru_cache(maxsize=1)

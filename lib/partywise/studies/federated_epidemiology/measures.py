@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...experiment.measures import (
     COVERAGE_WITHOUT_NOISE,
@@ -10,9 +11,28 @@ from ...experiment.measures import (
     INTERVAL_COVERAGE,
     NOISE_SD,
     RECORDS_READ,
+    ExampleFits,
     Measures,
+    example,
     measure,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# Kinds of numbers in words.
+KINDS = {
+    "shares": "shares of levels",
+    "quartiles": "quartiles",
+    "means": "means, differences",
+    "deviations": "standard deviations",
+    "association": "2 x 2 measures",
+    "strata": "over strata",
+    "curves": "areas, curves",
+    "rates": "rates",
+}
+COVERED = "share of the determined numbers whose 95 % interval holds the truth"
+NAIVE = "share of those whose interval holds the truth if it leaves the noise of privacy out"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,3 +72,35 @@ class EpidemiologyMeasures(Measures):
     rejections: float | None = measure("share of the tests of the questions that reject at 5 %")
     noise_sd: float | None = measure(NOISE_SD)
     identified: bool | None = measure(IDENTIFIED)
+    coverage_shares: float | None = measure(f"{COVERED}: {KINDS['shares']}")
+    coverage_quartiles: float | None = measure(f"{COVERED}: {KINDS['quartiles']}")
+    coverage_means: float | None = measure(f"{COVERED}: {KINDS['means']}")
+    coverage_deviations: float | None = measure(f"{COVERED}: {KINDS['deviations']}")
+    coverage_association: float | None = measure(f"{COVERED}: {KINDS['association']}")
+    coverage_strata: float | None = measure(f"{COVERED}: {KINDS['strata']}")
+    coverage_curves: float | None = measure(f"{COVERED}: {KINDS['curves']}")
+    coverage_rates: float | None = measure(f"{COVERED}: {KINDS['rates']}")
+    coverage_shares_without_noise: float | None = measure(f"{NAIVE}: {KINDS['shares']}")
+    coverage_quartiles_without_noise: float | None = measure(f"{NAIVE}: {KINDS['quartiles']}")
+    coverage_means_without_noise: float | None = measure(f"{NAIVE}: {KINDS['means']}")
+    coverage_deviations_without_noise: float | None = measure(f"{NAIVE}: {KINDS['deviations']}")
+    coverage_association_without_noise: float | None = measure(f"{NAIVE}: {KINDS['association']}")
+    coverage_strata_without_noise: float | None = measure(f"{NAIVE}: {KINDS['strata']}")
+    coverage_curves_without_noise: float | None = measure(f"{NAIVE}: {KINDS['curves']}")
+    coverage_rates_without_noise: float | None = measure(f"{NAIVE}: {KINDS['rates']}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpidemiologyExamples(ExampleFits):
+    """Arrays of an example fit, from which figures compute every number."""
+
+    released_sums: np.ndarray | None = example("sum of an item over all records as released, in steps", "entry")
+    pooled_sums: np.ndarray | None = example("exact sum of an item, in steps of the usual weights", "pooled_entry")
+    noise_sd_of_items: np.ndarray | None = example(
+        "standard deviation of the noise of a sum in steps: one of all items, or that of each", "item"
+    )
+    noise_law: np.ndarray | None = example(
+        "excess kurtosis of the noise, half-width of a published box in counts, and 1 for weights of geometric noise",
+        "noise_fact",
+    )
+    client_records: np.ndarray | None = example("records of a client", "client")

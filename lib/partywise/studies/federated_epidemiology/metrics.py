@@ -24,7 +24,7 @@ from ...methods.epidemiology.options import RoundedOptions, SuppressedOptions
 from ...methods.epidemiology.published import round_to_base
 from ...methods.epidemiology.questions import Bands, Questions
 from .data import EpidemiologyData
-from .measures import EpidemiologyMeasures
+from .measures import KINDS, EpidemiologyExamples, EpidemiologyMeasures
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
@@ -33,6 +33,15 @@ if TYPE_CHECKING:
 LEVEL = 0.05
 # Answers to each question of an analyst whose counts are rounded at random, anew for each.
 ANSWERS = 200
+# How the names of numbers of each kind begin; those of levels have an equals sign, and others are 2 x 2 measures.
+STARTS = {
+    "quartiles": ("quantile ",),
+    "means": ("mean of ", "difference of means ", "standardised difference "),
+    "deviations": ("standard deviation ",),
+    "strata": ("Mantel-Haenszel ", "standardised "),
+    "curves": ("AUC ", "incidence ", "restricted mean "),
+    "rates": ("rate ",),
+}
 
 
 def metrics(
@@ -56,6 +65,10 @@ def metrics(
             interval_coverage_without_noise=_coverage(naive, known),
             all_covered=_coverage(wide, known) == 1,
         )
+        for ending, numbers in (("", answers), ("_without_noise", naive)):
+            by_kind = {kind: [answer for answer in numbers if kind_of(answer.name) == kind] for kind in KINDS}
+            coverage = {f"coverage_{kind}{ending}": _coverage(of_kind, known) for kind, of_kind in by_kind.items()}
+            measures |= EpidemiologyMeasures.of(coverage)
     return measures
 
 
@@ -170,3 +183,34 @@ def _name_records(orders: Sequence[np.ndarray], codes: np.ndarray, options: obje
             for order in orders:
                 named |= members & read_by_differences(order, members, threshold)[0]
     return named
+
+
+def kind_of(name: str) -> str:
+    """Kind of a number, by the words of its answer."""
+    if " = " in name.partition(" | ")[0]:
+        return "shares"
+    return next((kind for kind, words in STARTS.items() if name.startswith(words)), "association")
+
+
+def example_fits(
+    estimate: EpidemiologyEstimate,
+    data: EpidemiologyData,
+    train: np.ndarray,
+    spec: MethodSpec[object, EpidemiologyConstants, object],
+) -> EpidemiologyExamples:
+    """Return the example arrays of a fit, with the exact sums, which no party sees."""
+    terms = contributions(data.questions.layout(("all",)))
+    exact = EpidemiologyExamples(pooled_sums=terms.sums(data.columns).astype(float))
+    return estimate_examples(estimate, train, spec) | exact
+
+
+def estimate_examples(
+    estimate: EpidemiologyEstimate, train: np.ndarray, spec: MethodSpec[object, EpidemiologyConstants, object]
+) -> EpidemiologyExamples:
+    """Return the released sums with the law of their noise, without a record."""
+    return EpidemiologyExamples(
+        released_sums=estimate.sums,
+        noise_sd_of_items=np.atleast_1d(np.asarray(estimate.noise_sd, dtype=float)),
+        noise_law=np.array([estimate.excess, estimate.radius, estimate.distribution == "laplace"], dtype=float),
+        client_records=np.array(estimate.sizes, dtype=float),
+    )

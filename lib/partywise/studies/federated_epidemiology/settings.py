@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import Annotated, Literal
 
 from ...core.checks import CheckedFields, Count, Range
+from ...methods.epidemiology.cohort import cohort_questions
+from ...methods.epidemiology.questions import Questions
 from .tables import TABLES, CohortTable, Name
 
 Target = Literal["population", "cohort"]
@@ -40,6 +42,11 @@ class EpidemiologyCaseSettings(CheckedFields):
         raise NotImplementedError
 
     @property
+    def question_set(self) -> Questions:
+        """The question set."""
+        raise NotImplementedError
+
+    @property
     def natural_clients(self) -> tuple[str, ...]:
         """Natural clients; none where records are dealt among any number."""
         return tuple(self.organisations)
@@ -63,6 +70,11 @@ class EpidemiologyGeneratedSettings(EpidemiologyCaseSettings):
     n: Annotated[int, Range(2)] = 3000
     rows_per_user: Annotated[int, Range(2)] | None = None
     partition: Literal["rows", "columns"] = "rows"
+
+    @property
+    def question_set(self) -> Questions:
+        """The questions of a paper on the cohort."""
+        return cohort_questions()
 
     @property
     def target(self) -> Target:
@@ -94,6 +106,11 @@ class EpidemiologyDatasetSettings(EpidemiologyCaseSettings):
     def table(self) -> CohortTable:
         """Entry of the catalogue."""
         return TABLES[self.dataset]
+
+    @property
+    def question_set(self) -> Questions:
+        """The question set of the catalogue."""
+        return self.table.questions
 
     @property
     def resources(self) -> tuple[str, ...]:

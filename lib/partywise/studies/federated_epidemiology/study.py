@@ -20,7 +20,7 @@ from ...methods.epidemiology.options import (
     TablesOptions,
     TablesReferenceOptions,
 )
-from .measures import EpidemiologyMeasures
+from .measures import EpidemiologyExamples, EpidemiologyMeasures
 from .own_settings import OwnEpidemiologySettings
 from .settings import EpidemiologyDatasetSettings, EpidemiologyGeneratedSettings
 
@@ -76,6 +76,7 @@ FIRST = FirstRun(
         "tables": {"protocol": "tables", "title": "certified tables"},
         "pooled": {"protocol": "reference", "title": "pooled, no privacy"},
     },
+    figures=("table_one", "forest"),
 )
 _CASES = "partywise.studies.federated_epidemiology.cases"
 STUDY = Study(
@@ -89,7 +90,9 @@ STUDY = Study(
     sources={
         "generated": Source(EpidemiologyGeneratedSettings, complete=Lazy(f"{_CASES}:of_cohort")),
         "dataset": Source(EpidemiologyDatasetSettings, complete=Lazy(f"{_CASES}:of_dataset")),
-        "table": Source.of_files(OwnEpidemiologySettings, "questions", first=FIRST, outputs="own_cases"),
+        "table": Source.of_files(
+            OwnEpidemiologySettings, "questions", first=FIRST, outputs="own_cases", examples="metrics"
+        ),
     },
     methods={
         "reference": Protocol(TablesReferenceOptions, extra=("server",), release=NO_NOISE),
@@ -100,9 +103,17 @@ STUDY = Study(
         "products": Protocol(ProductsOptions, extra=("analyst",)),
     },
     measures=EpidemiologyMeasures,
+    examples=EpidemiologyExamples,
     data_class="EpidemiologyData",
     figures={
         "numbers_by_epsilon": Figure("accuracy"),
+        "forest": Figure("answers"),
+        "table_one": Figure("answers", output="table"),
+        "roc": Figure("curves"),
+        "cumulative_incidence": Figure("curves"),
+        "coverage_by_number": Figure("accuracy"),
+        "published_widths": Figure("accuracy"),
+        "interval_coverage": Figure("accuracy"),
     },
     check=check,
 )

@@ -31,14 +31,8 @@ def report(released: ReleasedTables, inference: Inference) -> tuple[Answer, ...]
     for moments in layout.moments:
         if moments.column not in times:
             answers += means(released, moments.column, inference)
-    blocks = dict[str, list[Answer]]()
-    for exposure, outcome, strata in _associations(released):
-        block = blocks.setdefault(" x ".join((exposure, outcome, *strata)), [])
-        block += two_by_two(released, exposure, outcome, inference)
-        if strata:
-            block += mantel_haenszel(released, exposure, outcome, strata, inference)
-            block += standardise(released, exposure, outcome, strata, inference)
-    for score, outcome in _scores(released):
+    blocks = association_blocks(released, inference)
+    for score, outcome in scores_of(released):
         blocks[f"{score} x {outcome}"] = [roc_curve(released, score, outcome, inference).area]
     for name in layout.incidence:
         block = blocks.setdefault(name, [])
@@ -56,6 +50,18 @@ def _distinct(blocks: Mapping[str, Sequence[Answer]]) -> Iterator[Answer]:
     for title, block in blocks.items():
         for answer in block:
             yield answer if names[answer.name] == 1 else replace(answer, name=f"{answer.name} ({title})")
+
+
+def association_blocks(released: ReleasedTables, inference: Inference) -> dict[str, list[Answer]]:
+    """Return the measures of every table of two binary variables and over its strata, by the words of the table."""
+    blocks = dict[str, list[Answer]]()
+    for exposure, outcome, strata in _associations(released):
+        block = blocks.setdefault(" x ".join((exposure, outcome, *strata)), [])
+        block += two_by_two(released, exposure, outcome, inference)
+        if strata:
+            block += mantel_haenszel(released, exposure, outcome, strata, inference)
+            block += standardise(released, exposure, outcome, strata, inference)
+    return blocks
 
 
 def report_tests(released: ReleasedTables) -> tuple[HypothesisTest, ...]:
@@ -84,7 +90,7 @@ def _associations(released: ReleasedTables) -> Iterator[tuple[str, str, tuple[st
             yield first, rest[0], tuple(rest[1:])
 
 
-def _scores(released: ReleasedTables) -> Iterator[tuple[str, str]]:
+def scores_of(released: ReleasedTables) -> Iterator[tuple[str, str]]:
     """Yield score and outcome of every table of a binary category and a variable in bands."""
     variables = released.layout.variables
     for names in released.layout.cross:
