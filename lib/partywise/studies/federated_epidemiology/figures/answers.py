@@ -74,7 +74,7 @@ class ShownCase:
     def estimate(self, epsilon: float) -> EpidemiologyEstimate:
         """Estimate of the release at a target."""
         sizes, sums, deviations, law = (
-            self._known(name, epsilon) for name in ("client_records", "released_sums", "noise_sd_of_items", "noise_law")
+            self._array(name, epsilon) for name in ("client_records", "released_sums", "noise_sd_of_items", "noise_law")
         )
         options = plan_behind(self.cube).methods[self.method].options
         clients = plan_behind(self.cube).cases[self.name].settings.natural_clients
@@ -96,11 +96,11 @@ class ShownCase:
         if "pooled_sums" not in self.fits:
             return None
         target = self.targets[0]
-        sums, records = self._known("pooled_sums", target), int(self._known("client_records", target).sum())
+        sums, records = self._array("pooled_sums", target), int(self._array("client_records", target).sum())
         terms = contributions(self.questions.layout(("all",)))
         return consistent_tables(terms, sums, 0.0, records, [records]) if len(sums) else None
 
-    def _known(self, name: str, epsilon: float) -> np.ndarray:
+    def _array(self, name: str, epsilon: float) -> np.ndarray:
         """An array of the example fit without the places that only other cases have."""
         values = example_fit(self.fits, name, self.method, epsilon)
         return np.asarray(values[np.isfinite(values)])
