@@ -12,11 +12,12 @@ from partywise.experiment.tables.templates import TypesetTable
 from partywise.methods.epidemiology.estimates.curves import cumulative_incidence, roc_curve
 from partywise.methods.epidemiology.estimates.inference import Inference
 from partywise.methods.epidemiology.estimates.report import association_blocks, report
+from partywise.methods.epidemiology.options import GeometricBoxOptions
 from partywise.plot.interval_rows import is_ratio
 from partywise.studies.federated_epidemiology.figures.accuracy import SAME, WITHOUT, ratios_of, widths_of
 from partywise.studies.federated_epidemiology.figures.answers import shown_cases
 from partywise.studies.federated_epidemiology.measures import KINDS
-from partywise.studies.federated_epidemiology.metrics import kind_of
+from partywise.studies.federated_epidemiology.metrics import ABOUT_RECORDS, kind_of
 from partywise.studies.federated_epidemiology.study import STUDY
 from relabel import content, relabelled
 from small_cube import computed
@@ -152,13 +153,13 @@ def test_every_number_of_the_paper_has_a_kind(shown):
 
 def test_widths_are_over_those_of_the_published_regions(cube, shown):
     """From the same noisy counts the intervals of single numbers are narrower than ranges over a box around all."""
-    (box,) = shown_cases(cube, lambda released: released.radius, ("geometric_box",))
-    published = widths_of(box.release(2.0), "cohort")
+    (box,) = shown_cases(cube, lambda released: released.radius, (GeometricBoxOptions,))
+    published = widths_of(box.release(2.0), ABOUT_RECORDS)
     (ax,) = STUDY.figures["published_widths"](cube).axes
     lines = {line.get_label(): np.sort(line.get_xdata()) for line in ax.get_lines()}
-    same = ratios_of(widths_of(replace(box.estimate(2.0), radius=0.0).tables(box.questions), "cohort"), published)
+    same = ratios_of(widths_of(replace(box.estimate(2.0), radius=0.0).tables(box.questions), ABOUT_RECORDS), published)
     np.testing.assert_allclose(lines[SAME], sorted(same.values()))
     np.testing.assert_allclose(
-        lines[COUNTS], sorted(ratios_of(widths_of(shown.release(2.0), "cohort"), published).values())
+        lines[COUNTS], sorted(ratios_of(widths_of(shown.release(2.0), ABOUT_RECORDS), published).values())
     )
     assert np.median(lines[SAME]) < 1

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .study import EpidemiologyConstants
 
 LEVEL = 0.05
+# Of intervals about the records, whose noise alone counts.
+ABOUT_RECORDS = Inference("cohort")
 # Answers to each question of an analyst whose counts are rounded at random, anew for each.
 ANSWERS = 200
 # How the names of numbers of each kind begin; those of levels have an equals sign, and others are 2 x 2 measures.

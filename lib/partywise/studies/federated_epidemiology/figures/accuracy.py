@@ -1,4 +1,4 @@
-"""How far released numbers are from those of the pooled records, how wide their intervals are, and what they hold."""
+"""Distance of released numbers from those of the pooled records, width of their intervals, and their coverage."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ from ....experiment.plotting.select import plan_behind
 from ....experiment.plotting.series import methods_of, series
 from ....experiment.plotting.style import GREY, Marks, compact, empty, heading, legend_below, look, panels
 from ....methods.epidemiology.consistency import ReleasedTables
-from ....methods.epidemiology.estimates.inference import Inference, Target
+from ....methods.epidemiology.estimates.inference import Inference
 from ....methods.epidemiology.estimates.report import report
+from ....methods.epidemiology.options import GeometricBoxOptions
 from ....plot import intervals
 from ....plot.interval_rows import IntervalRows, draw_rows
 from ..measures import KINDS
-from ..metrics import kind_of
+from ..metrics import ABOUT_RECORDS, kind_of
 from .answers import ShownCase, shown_cases
 
 WITHOUT, SAME, LEVEL = "noise of privacy left out", "intervals from the same noisy counts", 0.95
+SAMPLE = Inference()
 # Inches of a row, and of all else of a panel.
 ROW, REST = 0.3, 1.2
 
 
 def first_cases(cube: xr.Dataset, cases: Sequence[str]) -> Sequence[str]:
-    """As many cases as fit side by side."""
+    """The first cases, as many as fit side by side."""
     return cases[:ABREAST]
 
 
@@ -91,8 +93,8 @@ def coverage_by_number(cube: xr.Dataset) -> Figure:
     pooled, estimate = case.pooled(), case.estimate(case.target)
     exact = {} if pooled is None else widths_of(pooled)
     estimates = {style.label: estimate, WITHOUT: replace(estimate, noise_sd=0.0)}
-    for place, (label, shown) in enumerate(estimates.items()):
-        ratios = ratios_of(widths_of(shown.tables(case.questions)), exact)
+    for place, (label, release) in enumerate(estimates.items()):
+        ratios = ratios_of(widths_of(release.tables(case.questions)), exact)
         _draw_ratios(right, ratios, kinds, 0.3 * (place - 0.5), marks[label] | {"label": label})
     right.axvline(1, color=GREY, linewidth=0.9)
     plain_ticks(right)
@@ -125,7 +127,7 @@ def published_widths(cube: xr.Dataset) -> Figure:
     intervals from the same noisy counts as the published region. Line: as wide as the published region. Numbers without
     a region, or with one that has no end, are left out.
     """
-    boxes = shown_cases(cube, lambda released: released.radius, ("geometric_box",))
+    boxes = shown_cases(cube, lambda released: released.radius, (GeometricBoxOptions,))
     certified = {case.name: case for case in shown_cases(cube, lambda released: True)}
     pairs = [(box, certified[box.name]) for box in boxes if box.name in certified]
     if not pairs:
@@ -136,10 +138,10 @@ def published_widths(cube: xr.Dataset) -> Figure:
         style.label: {"color": style.color, "marker": style.marker},
         SAME: {"color": GREY, "marker": "D"},
     }
-    published = widths_of(box.release(box.target), "cohort")
+    published = widths_of(box.release(box.target), ABOUT_RECORDS)
     widths = {
-        style.label: widths_of(case.release(case.target), "cohort"),
-        SAME: widths_of(replace(box.estimate(box.target), radius=0.0).tables(box.questions), "cohort"),
+        style.label: widths_of(case.release(case.target), ABOUT_RECORDS),
+        SAME: widths_of(replace(box.estimate(box.target), radius=0.0).tables(box.questions), ABOUT_RECORDS),
     }
     ratios = {label: ratios_of(row, published) for label, row in widths.items()}
     named = {kind_of(name) for row in ratios.values() for name in row}
@@ -162,9 +164,9 @@ def published_widths(cube: xr.Dataset) -> Figure:
     return figure
 
 
-def widths_of(released: ReleasedTables, target: Target = "population") -> dict[str, float]:
+def widths_of(released: ReleasedTables, inference: Inference = SAMPLE) -> dict[str, float]:
     """Widths of the intervals of all numbers that have one, by name."""
-    return {answer.name: answer.width for answer in report(released, Inference(target)) if np.isfinite(answer.width)}
+    return {answer.name: answer.width for answer in report(released, inference) if np.isfinite(answer.width)}
 
 
 def ratios_of(widths: Mapping[str, float], others: Mapping[str, float]) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,13 +19,14 @@ from ....methods.epidemiology.contributions import contributions
 from ....methods.epidemiology.estimates.inference import Answer, Inference
 from ....methods.epidemiology.estimates.report import association_blocks
 from ....methods.epidemiology.model import EpidemiologyEstimate
+from ....methods.epidemiology.options import ProductsOptions, TablesOptions
 from ....methods.epidemiology.questions import Questions
 from ....methods.epidemiology.render import table_one as render_table_one
 from ....plot.interval_rows import draw_rows, is_ratio, rows_of_numbers
 
 POOLED = "pooled records, no privacy"
 # Protocols that are certified.
-CERTIFIED = ("tables", "products")
+CERTIFIED = (TablesOptions, ProductsOptions)
 # Target of a figure of one release; cases of a figure; targets of a panel.
 WANTED, MOST, TARGETS = 2.0, 2, 4
 # Inches of a row of numbers, and of all else of a panel.
@@ -107,7 +108,7 @@ class ShownCase:
 
 
 def shown_cases(
-    cube: xr.Dataset, has: Callable[[ReleasedTables], object], protocols: Sequence[str] = CERTIFIED
+    cube: xr.Dataset, has: Callable[[ReleasedTables], object], protocols: tuple[type, ...] = CERTIFIED
 ) -> list[ShownCase]:
     """Cases with a method of some protocols whose release has what a figure shows, each with the first such method."""
     chosen = list[ShownCase]()
@@ -115,7 +116,7 @@ def shown_cases(
         fits, methods = example_fits_of(cube, name), plan_behind(cube).methods
         for method in methods_of(cube, name):
             targets = fits["example_epsilon"].values[fits["example_method"].values == method]
-            if methods[method].protocol_name in protocols and len(targets) and np.isfinite(targets).all():
+            if isinstance(methods[method].options, protocols) and len(targets) and np.isfinite(targets).all():
                 case = ShownCase(cube, name, method)
                 if has(case.release(case.targets[-1])):
                     chosen.append(case)

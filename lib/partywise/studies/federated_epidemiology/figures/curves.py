@@ -70,7 +70,7 @@ def cumulative_incidence(cube: xr.Dataset) -> Figure:
     cases = shown_cases(cube, lambda released: released.layout.incidence)
     if not cases:
         return empty("No case with certified cumulative incidence in this configuration.")
-    case = max(cases, key=lambda shown: min(2, len(_curves(shown.release(shown.target))[0].incidence)))
+    case = max(cases, key=lambda each: min(2, len(_curves(each.release(each.target))[0].incidence)))
     released, pooled = _curves(case.release(case.target)), case.pooled()
     exact = None if pooled is None else _curves(pooled, Inference())
     causes, style = list(released[0].incidence)[:ABREAST], look(cube, case.method)
