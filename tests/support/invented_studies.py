@@ -334,6 +334,7 @@ def _epidemiology_arrays(fit: Fit) -> Arrays:
         "noise_sd_of_items": (("item",), np.array([noise])),
         "noise_law": (("noise_fact",), np.array([0.0, 50 * box, 0.0])),
         "client_records": (("client",), sizes.astype(float)),
+        "named_by_orders": (("order",), 1 - fit.level * 0.8 ** np.arange(1.0, 21)),
     }
 
 

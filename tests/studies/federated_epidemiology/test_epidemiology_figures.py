@@ -17,7 +17,7 @@ from partywise.plot.interval_rows import is_ratio
 from partywise.studies.federated_epidemiology.figures.accuracy import SAME, WITHOUT, ratios_of, widths_of
 from partywise.studies.federated_epidemiology.figures.answers import shown_cases
 from partywise.studies.federated_epidemiology.measures import KINDS
-from partywise.studies.federated_epidemiology.metrics import ABOUT_RECORDS, kind_of
+from partywise.studies.federated_epidemiology.metrics import ABOUT_RECORDS, ORDERS, kind_of
 from partywise.studies.federated_epidemiology.study import STUDY
 from relabel import content, relabelled
 from small_cube import computed
@@ -163,3 +163,14 @@ def test_widths_are_over_those_of_the_published_regions(cube, shown):
         lines[COUNTS], sorted(ratios_of(widths_of(shown.release(2.0), ABOUT_RECORDS), published).values())
     )
     assert np.median(lines[SAME]) < 1
+
+
+def test_records_are_named_by_more_orders_of_counts(cube):
+    """A threshold hides nothing from an analyst who may ask in the orders of two columns; the first is a measure."""
+    (ax,) = STUDY.figures["records_named"](cube).axes
+    (line,) = [line for line in ax.get_lines() if line.get_label() == "small cells refused"]
+    shares = np.asarray(line.get_ydata())
+    assert len(shares) == ORDERS and (np.diff(shares) >= 0).all() and shares[-1] == pytest.approx(1, abs=0.01)
+    # Columns of numbers are the first orders: age, body mass, score and years.
+    cells = cube["records_read"].sel(method_label="refused").isel(replicate=0)
+    assert shares[3] == pytest.approx(float(cells.max()))

@@ -103,4 +103,7 @@ class EpidemiologyExamples(ExampleFits):
         "excess kurtosis of the noise, half-width of a published box in counts, and 1 for weights of geometric noise",
         "noise_fact",
     )
+    named_by_orders: np.ndarray | None = example(
+        "share of records that an analyst names by counts up to each place of so many orders", "order"
+    )
     client_records: np.ndarray | None = example("records of a client", "client")

@@ -35,6 +35,8 @@ LEVEL = 0.05
 ABOUT_RECORDS = Inference("cohort")
 # Answers to each question of an analyst whose counts are rounded at random, anew for each.
 ANSWERS = 200
+# Orders of the records by which an analyst asks for counts up to each place.
+ORDERS = 20
 # How the names of numbers of each kind begin; those of levels have an equals sign, and others are 2 x 2 measures.
 STARTS = {
     "quartiles": ("quantile ",),
@@ -154,18 +156,43 @@ def records_read(estimate: EpidemiologyEstimate, data: EpidemiologyData, options
     """
     if estimate.noise_sd or estimate.radius:
         return 0.0
+    asked = _asked_columns(estimate, data)
+    return None if asked is None else float(_named_by_orders(*asked, estimate.sizes, options)[-1])
+
+
+def _asked_columns(estimate: EpidemiologyEstimate, data: EpidemiologyData) -> tuple[np.ndarray, np.ndarray] | None:
+    """Columns of numbers (k, n) that an analyst may ask by, and codes (n,) of the first variable; None without any."""
     questions, layout = data.questions, data.questions.layout(estimate.names)
     banded = [name for name, levels in {**questions.levels, **questions.table_one}.items() if isinstance(levels, Bands)]
     columns = dict.fromkeys([*banded, *(item.column for item in layout.moments)])
     first = layout.by or next((name for table in layout.tables for name in table.names), None)
     if first is None or not columns:
         return None
-    codes = layout.variables[first].codes(data.columns)
-    number, ends = 0, np.cumsum([0, *estimate.sizes])
-    for start, end in pairwise(ends.tolist()):
-        orders = [np.asarray(data.columns[name][start:end], dtype=float) for name in columns]
-        number += int(_name_records(orders, codes[start:end], options).sum())
-    return number / len(data)
+    orders = np.array([data.columns[name] for name in columns], dtype=float)
+    return orders, layout.variables[first].codes(data.columns)
+
+
+def _named_by_orders(orders: np.ndarray, codes: np.ndarray, sizes: Sequence[int], options: object) -> np.ndarray:
+    """Shares (k,) of records that are named by the first 1, ..., k orders (k, n) of counts of each party."""
+    named = np.zeros(orders.shape, dtype=bool)
+    for start, end in pairwise(np.cumsum([0, *sizes]).tolist()):
+        for place, order in enumerate(orders):
+            named[place, start:end] = _name_records([order[start:end]], codes[start:end], options)
+    return np.asarray(np.logical_or.accumulate(named).mean(axis=1))
+
+
+def named_by_questions(estimate: EpidemiologyEstimate, data: EpidemiologyData, options: object) -> np.ndarray | None:
+    """Shares of records that are named by 1, 2, ... orders of counts: by each column of numbers, then by sums of them.
+
+    None of noisy releases, and where the questions have no column of numbers.
+    """
+    asked = None if estimate.noise_sd or estimate.radius else _asked_columns(estimate, data)
+    if asked is None:
+        return None
+    columns, codes = asked
+    ranks = np.argsort(np.argsort(columns, axis=1), axis=1)
+    sums = stream(0, "orders of an analyst").normal(size=(ORDERS, len(columns))) @ ranks
+    return _named_by_orders(np.vstack([columns, sums])[:ORDERS], codes, estimate.sizes, options)
 
 
 def _name_records(orders: Sequence[np.ndarray], codes: np.ndarray, options: object) -> np.ndarray:
@@ -203,6 +230,8 @@ def example_fits(
     """Return the example arrays of a fit, with the exact sums, which no party sees."""
     terms = contributions(data.questions.layout(("all",)))
     exact = EpidemiologyExamples(pooled_sums=terms.sums(data.columns).astype(float))
+    named = named_by_questions(estimate, data, spec.options)
+    exact = exact if named is None else exact | EpidemiologyExamples(named_by_orders=named)
     return estimate_examples(estimate, train, spec) | exact
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from ...core.checks import CheckedFields, Count, Range
-from ...methods.epidemiology.cohort import cohort_questions
-from ...methods.epidemiology.questions import Questions
 from .tables import TABLES, CohortTable, Name
+
+if TYPE_CHECKING:
+    from ...methods.epidemiology.questions import Questions
 
 Target = Literal["population", "cohort"]
 # Columns of the made-up cohort where two organisations have them: no table of its questions crosses more.
@@ -74,6 +75,9 @@ class EpidemiologyGeneratedSettings(EpidemiologyCaseSettings):
     @property
     def question_set(self) -> Questions:
         """The questions of a paper on the cohort."""
+        # A plan is made without estimates.
+        from ...methods.epidemiology.cohort import cohort_questions
+
         return cohort_questions()
 
     @property

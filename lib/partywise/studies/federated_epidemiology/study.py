@@ -113,6 +113,7 @@ STUDY = Study(
         "cumulative_incidence": Figure("curves"),
         "coverage_by_number": Figure("accuracy"),
         "published_widths": Figure("accuracy"),
+        "records_named": Figure("accuracy"),
         "interval_coverage": Figure("accuracy"),
     },
     check=check,

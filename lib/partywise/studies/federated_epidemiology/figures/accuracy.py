@@ -11,15 +11,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from ....experiment.plotting.layout import ABREAST, Axis, plain_ticks
-from ....experiment.plotting.lines import Lines, few_methods
+from ....experiment.plotting.layout import ABREAST, Axis, case_title, plain_ticks
+from ....experiment.plotting.lines import SERIES, Lines, few_methods
 from ....experiment.plotting.select import plan_behind
-from ....experiment.plotting.series import methods_of, series
-from ....experiment.plotting.style import GREY, Marks, compact, empty, heading, legend_below, look, panels
+from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, methods_with, series
+from ....experiment.plotting.style import (
+    GREY,
+    Marks,
+    compact,
+    empty,
+    heading,
+    legend_below,
+    look,
+    panels,
+)
 from ....methods.epidemiology.consistency import ReleasedTables
 from ....methods.epidemiology.estimates.inference import Inference
 from ....methods.epidemiology.estimates.report import report
-from ....methods.epidemiology.options import GeometricBoxOptions
+from ....methods.epidemiology.options import GeometricBoxOptions, RoundedOptions, SuppressedOptions
 from ....plot import intervals
 from ....plot.interval_rows import IntervalRows, draw_rows
 from ..measures import KINDS
@@ -28,6 +37,8 @@ from .answers import ShownCase, shown_cases
 
 WITHOUT, SAME, LEVEL = "noise of privacy left out", "intervals from the same noisy counts", 0.95
 SAMPLE = Inference()
+# Published rules for counts.
+RULES = (SuppressedOptions, RoundedOptions)
 # Inches of a row, and of all else of a panel.
 ROW, REST = 0.3, 1.2
 
@@ -180,3 +191,40 @@ def _draw_ratios(ax: Axes, ratios: Mapping[str, float], kinds: Sequence[str], sh
     pairs = [(ratio, kinds.index(kinds_of[name]) + shift) for name, ratio in ratios.items() if kinds_of[name] in kinds]
     x, y = np.array(pairs, dtype=float).reshape(-1, 2).T
     ax.plot(x, y, linestyle="none", markersize=3, **marks)
+
+
+def records_named(cube: xr.Dataset) -> Figure:
+    """Share of records that an analyst names from refused or rounded counts, by the number of orders asked by.
+
+    First replicate of the first case with columns of numbers. In each order of the records the analyst asks at every
+    hospital for the counts of the levels of the first variable up to each value: in the order of each column of
+    numbers, then of public random sums of their ranks. Counts that are rounded at random are asked for 200 times each.
+    A record is named where its level follows for certain, or, of means of answers, from the nearest whole number.
+    Methods with noise have no line: they answer one set of questions, and their certificate bounds every attack.
+    """
+    name, methods = "named_by_orders", plan_behind(cube).methods
+    rules = {
+        case: [m for m in methods_with(cube, case, name) if isinstance(methods[m].options, RULES)]
+        for case in cases_of(cube, name)
+    }
+    case = next((case for case, published in rules.items() if published), None)
+    if case is None:
+        return empty("No case with columns of numbers and refused or rounded counts in this configuration.")
+    fits, shares = example_fits_of(cube, case), dict[str, np.ndarray]()
+    for method in rules[case][:SERIES]:
+        values = example_fit(fits, name, method)
+        shares[method] = values[np.isfinite(values)]
+    orders = max(map(len, shares.values()))
+    figure, (ax,) = panels(1, 1, 7.0, 2.9)
+    for method, values in shares.items():
+        ax.plot(np.arange(1, len(values) + 1), values, markevery=(0, 3), **look(cube, method).marks)
+    ax.set(xlabel="orders of the records by which counts are asked for", ylabel="records named", ylim=(0, 1.04))
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    ax.set_xticks([1, *range(5, orders + 1, 5)])
+    legend_below(figure, [ax], 2)
+    last = sorted(float(values[-1]) for values in shares.values())
+    words = f"{last[0]:.0%} to {last[-1]:.0%}" if len(last) > 1 else f"{last[0]:.0%}"
+    heading(
+        figure, f"Rules for counts let {words} of the records be named by {orders} orders: {case_title(cube, case)}"
+    )
+    return figure
