@@ -67,7 +67,10 @@ POOLED = "nobody pools the records, to fit them or to compare with"
 PERSONS = "how many persons the records are of is not public"
 COUNTED = "the evaluator counts it, over all parties"
 UNDEFINED: Mapping[str, Mapping[str, str]] = {
-    "federated_epidemiology": dict.fromkeys(("error", "width_ratio"), POOLED),
+    "federated_epidemiology": {
+        **dict.fromkeys(("error", "pooled_sums", "width_ratio"), POOLED),
+        "records_read": COUNTED,
+    },
     "federated_survival": {
         **dict.fromkeys(("km_error", "cumulative_hazard_error", "rmst_error", "coefficient_rms"), POOLED),
         **dict.fromkeys(("coefficient_largest", "squared_error", "worse_than_zero"), POOLED),

@@ -144,6 +144,7 @@ def _deployment(network: NetworkSettings, plan: Plan, where: str) -> Deployment:
         _check_pins(network, addresses, holders, (*holders, *places))
     if network.mode == "release" and getattr(method.options, "shares_noise", False):
         _check_shares(network, method.options, holders)
+    _check_versions(network, plan.cases[network.case].source.question, holders)
     _check_trusted(network, (*places, *(cipher for _, cipher in unjudged_ciphers(method.options))))
     return Deployment(network, plan, n_parties, holders, places, addresses, _rows(network, plan, holders, places))
 
@@ -339,6 +340,20 @@ def _check_shares(network: NetworkSettings, options: object, holders: tuple[str,
             f"studies.{network.study}.methods.{network.method}.colluders is 0 with {KEY}.mode 'release': each client "
             "knows its own share of the noise, so that one alone is a coalition; give 1 or more."
         )
+
+
+def _check_versions(network: NetworkSettings, question: object, holders: tuple[str, ...]) -> None:
+    """Raise ConfigError for versions of data of some holders alone, or where no answer is stored."""
+    for name in network.data_version:
+        if name not in holders:
+            raise ConfigError(f"{KEY}.data_version has {name!r}: {choices(name, holders)}.")
+    for name in holders if network.data_version else ():
+        if name not in network.data_version:
+            raise ConfigError(f"{KEY}.data_version lacks {name!r}: each of {', '.join(holders)} declares a version.")
+        if question is None:
+            raise ConfigError(
+                f"{KEY}.data_version is given, and answers of study {network.study} are not stored: leave it out."
+            )
 
 
 def _check_addresses(network: NetworkSettings, addresses: Mapping[str, Listener]) -> None:

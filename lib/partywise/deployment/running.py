@@ -24,7 +24,7 @@ from ..core.errors import (
     StoppedError,
 )
 from ..federation.account.account import EXTRACT, Account
-from ..federation.account.chain import read_chain
+from ..federation.account.chain import Row, read_chain
 from ..federation.account.reading import messages_of, paid_events
 from ..federation.account.rows import SentMessage
 from ..federation.account.spending import AccountBudget, UnitCost, coalitions_in_words, shares_in_words, spent_of
@@ -32,10 +32,13 @@ from ..federation.parties import clip_shares
 from ..federation.payloads import Message
 from ..federation.secure_streams import floating_point
 from ..privacy.ledger.event import Event
+from .answers import FILE as ANSWERS
+from .answers import StoredAnswer, answer_key, check_data_version, question_of, runs_that_paid
 from .foresight import (
     Foresight,
     account_rows,
     check_receivers,
+    cost_in_words,
     foresee_all,
     foresight,
     require_room,
@@ -221,7 +224,8 @@ def _run(start: PartyStart) -> RunReport | EndReport:
     release, reports = network.mode == "release", list[FitReport]()
     ready = prepare(start)
     seen = list[tuple[Sequence[Message], tuple[Event, ...]]]()
-    if policy is not None or (release and (network.budget is not None or len(start.deployments) > 1)):
+    asked = policy is not None or network.budget is not None or len(start.deployments) > 1
+    if policy is not None or (release and (asked or network.data_version)):
         # Before anything is drawn: what is paid stays paid. Made-up records that a method cannot fit refute nothing.
         with suppress(Exception):
             seen = foresee_all(start, ready, ENOUGH)
@@ -231,16 +235,22 @@ def _run(start: PartyStart) -> RunReport | EndReport:
         say(f"estimate: {words}")
     path = start.journal
     # Once, however often it goes on: before its journal is there, and before anything is written.
-    rows = account_rows(start)
+    rows, costs = account_rows(start), [events for _, events in seen]
     if not path.exists():
-        require_room(start, rows, [events for _, events in seen])
+        require_room(
+            start, rows, [() if paid_before(fit, rows) else cost for fit, cost in zip(start.fits, costs, strict=False)]
+        )
     _folder(start.into)
     with open_account(start) as account, ExitStack() as opened_files:
+        check_data_version(account.record_data, start.deployment, start.me, start.data)
         journal = opened_files.enter_context(closing(Journal(path, start_words(start), replaces=not release)))
         opened = journal.choose("opened", lambda: ready.start_time)
         if ready.registrations and not journal.goes_on:
             account.record_registrations({name: digest_of(data) for name, data in ready.registrations.items()})
-        fits = zip(start.fits, ready.parts, ready.forms, ready.charges, strict=True)
+        prices = [""] * len(start.fits)
+        if start.me in start.deployment.holders:
+            prices = [cost_in_words(start, [events]) for events in costs] or prices
+        fits = zip(start.fits, ready.parts, ready.forms, ready.charges, prices, strict=True)
         run_party(
             [_program(*fit, account, opened, ready.registrations, reports) for fit in fits],
             start.me,
@@ -265,6 +275,7 @@ def _program(
     part: LocalRun,
     forms: Mapping[tuple[str, str], str] | None,
     charges: Mapping[str, tuple[str, ...]],
+    cost: str,
     account: Account,
     opened: str,
     registrations: Mapping[str, bytes],
@@ -279,6 +290,7 @@ def _program(
         terms = start.configuration_file, start.me, account, start.into, n, spec, opened, registrations, charges
         publication = Publication(deployment, *terms)
         fit = publication.record(fit)
+    answer = _answer(start, part, account, cost, publication)
 
     def keep(outcome: Outcome) -> None:
         folder = _folder(run_folder(start.into, outcome.run))
@@ -305,10 +317,30 @@ def _program(
         run=part.run,
         forms=forms,
         study=deployment.network.study,
+        answer=answer,
         conclude=None if publication is None else publication.conclude,
         keep=keep,
         finish=finish,
     )
+
+
+def _answer(
+    start: PartyStart, part: LocalRun, account: Account, cost: str, publication: Publication | None
+) -> StoredAnswer | None:
+    """Build a party's part of an answer that may be stored; None where the fit has none."""
+    question = question_of(start.deployment)
+    if question is None or publication is None:
+        return None
+    key, path = answer_key(start.deployment, question), start.ledger.with_name(ANSWERS)
+    who = start.deployment, part, start.me
+    publication.answer = StoredAnswer(*who, key, question, path, account.rows, publication.recorder, say, cost)
+    return publication.answer
+
+
+def paid_before(start: PartyStart, rows: Sequence[Row]) -> bool:
+    """Whether the account has paid for the question of a fit, whose stored answer then costs nothing."""
+    question = question_of(start.deployment)
+    return question is not None and bool(runs_that_paid(rows, answer_key(start.deployment, question)))
 
 
 def start_words(start: PartyStart) -> str:

@@ -79,9 +79,10 @@ def files_of(folder: Path) -> list[str]:
 
 def end_screen(start: PartyStart, report: EndReport) -> list[str]:
     """Return lines about a run that had ended before this start."""
+    anew = "whose answer is the stored one" if start.deployment.network.data_version else "which pays anew"
     lines = [
         f"{start.me}: run {report.run[:12]} of this configuration has ended: nothing was paid or replaced; "
-        "give --again for a new run, which pays anew"
+        f"give --again for a new run, {anew}"
     ]
     if report.late:
         lines.append(

@@ -96,6 +96,9 @@ class NetworkSettings:
         agree on are taken with these alone; needed with mode ``release`` where noise comes in shares
     publisher : who writes the folder ``release``, with mode ``release``; by default the first place without data
     unprotected_units : units of which an estimate that is made of the publisher's own data may cost everything
+    data_version : of each data holder, the version of its data, such as "2026-11", with mode ``release``: the same
+        question to the same versions has the stored answer and is paid once. A version names an extract that does not
+        change; the next one comes on a public schedule
     score : in place of a fit, new records are scored by the model that one left: the file of each data holder with its
         columns of them, and ``rows`` is their number
     registration : folder with the registrations of all data holders, without which no party opens its file
@@ -121,6 +124,7 @@ class NetworkSettings:
     publisher: str | None = None
     unprotected_units: tuple[Literal["label", "features"], ...] = ()
     registration: str | None = None
+    data_version: dict[str, str] = field(default_factory=dict)
     score: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
@@ -139,6 +143,14 @@ class NetworkSettings:
                 "budget is given with mode experiment: all parties know the seeds of its noise, so that no budget "
                 "covers what it releases; take mode release, or leave the budget out for data that are not secret."
             )
+        for name, version in self.data_version.items():
+            if self.mode == "experiment":
+                raise ValueError(
+                    f"data_version.{name} is {version!r} with mode experiment: a simulation stores no answers, its "
+                    "noise follows from root_seed; take mode release, or leave it out."
+                )
+            if not isinstance(version, str) or not version.strip():
+                raise ValueError(f"data_version.{name} is {version!r}: give text, such as '2026-11', in quotes.")
 
 
 def digest(config: Mapping[str, object]) -> str:

@@ -55,6 +55,19 @@ class OwnerReport:
         return OwnerReport(self.ids[chosen], self.held_out[chosen], columns, self.model, self.times, lost)
 
 
+@dataclass(frozen=True)
+class CanonicalQuestion:
+    """A question that a release answers, in canonical form.
+
+    text : the same for every order of its items and levels; order : (d,) entries of a release in the order of the text
+    data : public description of the data of each owner, such as its file and how it is read
+    """
+
+    text: str
+    order: np.ndarray
+    data: Mapping[str, str]
+
+
 def encode_report(home: OwnerReport) -> np.ndarray:
     """Bytes of a `OwnerReport` of at most `MOST_ROWS` rows; floats come back as the same doubles."""
     report = home.first(MOST_ROWS)

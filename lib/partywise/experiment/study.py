@@ -152,6 +152,9 @@ class Source:
         a `partywise.experiment.owner_outputs.OwnerReport`
     model : of own data, its numbers by names, of the whole estimate or of what one party has of it: (estimate,
         MethodSpec) to a mapping, the `OwnerReport.model`
+    exhibits, question : of own data whose release answers questions: (estimate, MethodSpec) to the texts of files that
+        are published next to the estimate, by name; (settings, options, names of the owners) to a
+        `partywise.experiment.owner_outputs.CanonicalQuestion`
     predictions : of own data that one party predicts in a distributed run: (estimate, its block, Fold,
         MethodSpec) to (n,) predictions of its records, nan where there is none
     measures, examples : of own data, what of ``metrics`` and ``example_fits`` follows from the estimate, or one party's
@@ -170,6 +173,8 @@ class Source:
     resources: tuple[str, ...] = ()
     owner_outputs: Lazy | None = None
     model: Lazy | None = None
+    exhibits: Lazy | None = None
+    question: Lazy | None = None
     predictions: Lazy | None = None
     measures: Lazy | None = None
     examples: Lazy | None = None
@@ -193,6 +198,7 @@ class Source:
         outputs: str = "owner_outputs",
         predicts: bool = False,
         examples: str = "",
+        answers: bool = False,
     ) -> Self:
         """Data of the user's own files, which the study reads in ``own_cases.py`` and reports in ``owner_outputs.py``.
 
@@ -202,6 +208,7 @@ class Source:
         first : what a draft for files runs first
         predicts : whether a party predicts its own records in a distributed run
         examples : file with `estimate_examples`, where a fit shows anything without records
+        answers : whether ``outputs`` has ``exhibits`` and ``question``
         """
         package = settings.__module__.rpartition(".")[0]
         return cls(
@@ -210,6 +217,8 @@ class Source:
             complete=Lazy(f"{package}.cases:{rows}" if rows else f"{package}.own_cases:table"),
             owner_outputs=Lazy(f"{package}.{outputs}:owner_outputs"),
             model=Lazy(f"{package}.{outputs}:model"),
+            exhibits=Lazy(f"{package}.{outputs}:exhibits") if answers else None,
+            question=Lazy(f"{package}.{outputs}:question") if answers else None,
             predictions=Lazy(f"{package}.{outputs}:own_predictions") if predicts else None,
             measures=Lazy(f"{package}.metrics:estimate_measures"),
             examples=Lazy(f"{package}.{examples}:estimate_examples") if examples else None,

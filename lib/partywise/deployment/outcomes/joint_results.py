@@ -88,6 +88,11 @@ def join_results(folders: Sequence[Path], authority: Path | None = None) -> Join
     names, first = next(iter(records.values())).names, next(iter(records.values()))
     if missing := [name for name in names if name not in records]:
         raise PartyError(f"no folder is of {', '.join(missing)}: give those of all parties, {', '.join(names)}.")
+    if first.mode == RELEASE and not first.steps:
+        raise PartyError(
+            f"run {first.run[:12]} returned a stored answer, so that nothing was sent or paid in it: give the folders "
+            "of the run that paid, which statement.md of its release names."
+        )
     messages = [message for name in names for message in messages_of(accounts[name], first.run)]
     heads = {name: heads_of(rows, first.run) for name, rows in accounts.items()}
     digests = {name: {row.number: row.digest for row in rows} for name, rows in accounts.items()}

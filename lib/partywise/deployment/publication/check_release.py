@@ -107,7 +107,8 @@ def _read(folder: Path) -> Published:
     certificates = {f"{files.CERTIFICATES}/{name}.pem" for name in statement["accounts"]}
     certificates.add(f"{files.CERTIFICATES}/{files.AUTHORITY}")
     allowed = {*files.DATA, *(f"{files.REGISTRATION}/{name}.json" for name in statement["accounts"])}
-    for name in sorted(statement["files"].keys() - allowed):
+    exhibits = {name for name in statement["files"] if files.EXHIBIT.fullmatch(name)}
+    for name in sorted(statement["files"].keys() - allowed - exhibits):
         raise Failure(f"{files.STATEMENT} lists {name!r}, which is not a file of such a folder")
     listed = {files.STATEMENT, files.SIGNATURES, files.TEXT, *certificates, *statement["files"]}
     for name in sorted(listed ^ contents.keys()):

@@ -50,6 +50,7 @@ from .release_folder import Rebuilt, publisher_of, rebuild, terms_of
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
+    from ..answers import StoredAnswer
 
 FOLDER = "release"
 
@@ -63,6 +64,7 @@ class Publication:
     start_time : when this process began
     registrations : files of all owners by name, none where the block asks for none
     charges : units, by owner, that publishing leaves unprotected, as made-up records showed before the run
+    answer : this party's part of an answer that may be stored
     """
 
     deployment: Deployment
@@ -76,6 +78,7 @@ class Publication:
     registrations: Mapping[str, bytes]
     charges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     recorder: Recorder = field(default_factory=Recorder)
+    answer: StoredAnswer | None = None
     summary: str = ""
 
     def record(self, fit: Callable[[object], object]) -> Callable[[object], object]:
@@ -114,7 +117,8 @@ class Publication:
             self.account.charge(*unprotected_rows)
         rows = self.account.rows()
         nonce = bytes.fromhex(run.choose("nonce of the account", lambda: secrets.token_hex(32)))
-        events = [event for name, event in paid_events(rows) if name == run.id and event.mechanism != "none"]
+        paid_by = run.id if self.answer is None else self.answer.paying_run or run.id
+        events = [event for name, event in paid_events(rows) if name == paid_by and event.mechanism != "none"]
         self.account.record_publication(publication_row(self.me, events), nonce)
         network, plan = self.deployment.network, self.deployment.plan
         delta, group = self.deployment.delta, plan.rows_per_user(network.case)
@@ -126,11 +130,16 @@ class Publication:
             return epsilon if isfinite(epsilon) else str(epsilon)
 
         return {
-            "account": {"commitment": files.commitment(nonce, self.account.head[1]), "paid": total_paid({run.id})},
+            "account": {"commitment": files.commitment(nonce, self.account.head[1]), "paid": total_paid({paid_by})},
             "runs": {"begun": len(same & set(runs_of(rows))), "epsilon": total_paid(same)},
             "opened": self.start_time,
             "fingerprint": self._credential(run).fingerprint(self._credential(run).certificate),
         }
+
+    @property
+    def _paying_runs(self) -> list[str]:
+        """Runs that paid for stored answers which are published."""
+        return [] if self.answer is None or not self.answer.paying_run else [self.answer.paying_run]
 
     def _credential(self, run: SessionRun) -> Signer:
         if run.credential is None:
@@ -151,6 +160,7 @@ class Publication:
             runs={name: parts[name]["runs"] for name in owners},
             fingerprints={name: parts[name]["fingerprint"] for name in owners},
             registrations=list(self.registrations),
+            answers_reused=self._paying_runs,
         )
         estimate = estimate_table(self.deployment, outcome.value, self.me, self.spec)
         try:
@@ -209,6 +219,8 @@ class Publication:
             if not problem and terms_of(rebuilt.events.get(name)) != terms_of(event):
                 problem = f"{name!r} was drawn with other terms than the program states"
         pairs = (("accounts", "account"), ("runs", "runs"), ("fingerprints", "fingerprint"))
+        if list(facts.answers_reused) != self._paying_runs:
+            problem = problem or f"{files.STATEMENT} has other stored answers than the parties agreed on"
         for key, name in pairs:
             if not problem and statement[key].get(self.me) != my_part[name]:
                 problem = f"{files.STATEMENT} has other {key} of this party"

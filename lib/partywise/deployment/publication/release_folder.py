@@ -25,7 +25,7 @@ from ...federation.cipher import Cipher
 from ...federation.exchanges.sharing import DEALER
 from ...federation.gate import ROW, charges_of, open_rows
 from ...federation.identity import Identity
-from ...federation.place_checks import PlacedRun
+from ...federation.place_checks import PlacedRun, estimate_at
 from ...federation.roles import UNITS
 from ...models.intervals import FittedLaw
 from ...models.simulation.fit import STATED_LAW
@@ -102,7 +102,9 @@ def rebuild(
     content = b""
     if has_estimate:
         content = stated_estimate if of_estimate else estimate
-        published[files.ESTIMATE] = derive(content, [part for _, part in parts], name=ROW, owner=publisher)
+        texts = {files.ESTIMATE: content} | ({} if of_estimate else _exhibits(deployment, returned, publisher, replay))
+        for name, text in texts.items():
+            published[name] = derive(text, [part for _, part in parts], name=ROW, owner=publisher)
         charges = of_estimate
     ledger = Ledger(event for event in (*replay.channel.ledger.rows, *planted.events.values()))
     for row in (derived_event(ROW, publisher, drawn, "*"), *open_rows(charges)):
@@ -117,6 +119,14 @@ def rebuild(
     published[files.STATEMENT] = derive(stated.encode(), drawn, name=ROW, owner=publisher)
     published[files.TEXT] = derive(text_of(statement), drawn, name=ROW, owner=publisher)
     return Rebuilt(published, statement, {event.release_id: event for event in rows}, charges)
+
+
+def _exhibits(deployment: Deployment, returned: object, publisher: str, replay: PlacedRun) -> dict[str, bytes]:
+    """Make the files that a study publishes next to its estimate, by name."""
+    source, estimate = deployment.plan.cases[deployment.network.case].source, estimate_at(returned, publisher)
+    if source.exhibits is None or estimate is None:
+        return {}
+    return {name: text.encode() for name, text in source.exhibits(estimate, replay.spec).items()}
 
 
 def unnamed_units(deployment: Deployment, rebuilt: Rebuilt) -> str:
@@ -159,6 +169,11 @@ def _replay(
                 return replay, deployment.plan.methods[deployment.network.method].protocol.fit(replay)
         finally:
             STATED_LAW.reset(token)
+
+
+def replay_values(deployment: Deployment, values: Mapping[str, np.ndarray], run: str, n: int) -> object:
+    """Return the value of a program from the values that a run released."""
+    return _replay(deployment, MeasurementReplay(values), run, n, None)[1]
 
 
 def _estimate_parts(deployment: Deployment, replay: PlacedRun, publisher: str) -> Iterator[tuple[str, AccountedValue]]:
@@ -228,6 +243,7 @@ def _statement(
             "computed again": "no: it is made of the publisher's own data too" if unprotected else "yes",
         },
         intervals=intervals,
+        data_version=network.data_version,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from .outcome import Outcome
 from .session import Session, SessionRun
 from .watch import LOG
 
+if TYPE_CHECKING:
+    from ..answers import StoredAnswer
+
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
@@ -39,7 +42,7 @@ class Program:
 
     fit, run : the program, and the party's part of its start, which has not begun; label : its name
     forms : of messages by (receiver, name), as a rehearsal of it had them
-    study : whose it is
+    study : whose it is; answer : its part of an answer that may be stored
     conclude : what the parties do together after the program and before the run has ended for all
     keep : writes what this party holds to disk before it reports that it is done
     finish : what it does when the run has ended for all, before the next one begins
@@ -50,6 +53,7 @@ class Program:
     label: str = ""
     forms: Mapping[tuple[str, str], str] | None = None
     study: str = ""
+    answer: StoredAnswer | None = None
     conclude: Callable[[SessionRun, Outcome], None] | None = None
     keep: Callable[[Outcome], None] | None = None
     finish: Callable[[Outcome], None] | None = None
@@ -143,14 +147,23 @@ def _run(
         key = bytes.fromhex(session_run.choose("key", lambda: os.urandom(KEY_BYTES).hex()))
         run.rng_for = cast(Callable[..., np.random.Generator], run.rng_for.of_run(key))
     mode = RELEASE if isinstance(run.rng_for, SecureStreams) else EXPERIMENT
+    answer = program.answer
+    stored = answer is not None and answer.agree(session_run)
     account.began(session_run.id, identity.configuration, mode, program.study, again=again)
+    account.answer = "" if answer is None else answer.key
     channel = run.channel
     link = SessionLink(session_run, run.names, account, real=channel.real, trusted=channel.trusted, forms=program.forms)
     placed = PlacedRun(run, [me], link, whole=False)
     placed.identity = replace(identity, run=session_run.id if mode == RELEASE else run.identity.run)
     # Whoever has data draws on its own; another place draws on what others were told of.
     placed.charge_to(account if me in (party.name for party in run.parties) else PrepaidCosts(account, placed))
-    value = program.fit(placed)
+    if answer is None:
+        value = program.fit(placed)
+    elif stored:
+        value = answer.value()
+    else:
+        value = program.fit(placed)
+        answer.store(session_run.id)
     salt = session_run.choose("salt of the outcome", lambda: secrets.token_hex(32))
     outcome = Outcome(me, value, session_run.id, placed.steps, session_run.platforms, salt)
     if program.conclude is not None:

@@ -353,6 +353,11 @@ class SessionRun:
         """Return the digest of a frame that the accounts of both ends hold (`frame_digest`)."""
         return frame_digest(self._session.salts[sender, receiver], frame)
 
+    def hear(self, tag: str, notice: Mapping[str, object]) -> dict[str, dict[str, object]]:
+        """Send a notice of this party to all others; return theirs by name."""
+        to_all = dict.fromkeys(self._session.peers, notice)
+        return self._session.say_and_hear(f"{self._prefix}{tag}", {"run": self.id}, to_all)
+
     def end(self, steps: int, head: tuple[int, str]) -> dict[str, dict[str, object]]:
         """Wait until all parties are done after ``steps``; ``head`` is the end of this party's account (rows, digest).
 

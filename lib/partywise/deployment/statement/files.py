@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,8 +14,9 @@ from ..wire.credential import Credential, signature_problem
 STATEMENT, TEXT, SIGNATURES = "statement.json", "statement.md", "signatures.json"
 MEASUREMENTS, ESTIMATE, CONFIGURATION = "measurements.csv", "estimate.csv", "configuration.json"
 CERTIFICATES, REGISTRATION, AUTHORITY = "certificates", "registration", "authority.pem"
-# Files of which a statement holds the digests.
+# Files of which a statement holds the digests, and names of those that a study publishes next to its estimate.
 DATA = (CONFIGURATION, ESTIMATE, MEASUREMENTS)
+EXHIBIT = re.compile(r"[a-z][a-z0-9_]*\.(csv|html)")
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from textwrap import wrap
 
 # Any: JSON of a statement that somebody else wrote.
@@ -32,6 +32,7 @@ class RunFacts:
     accounts : by owner a commitment to its account, and what it paid in this run
     runs : by owner how often this study was run on its data, and what it paid in all of these
     fingerprints : SHA-256 of the certificates of the owners; registrations : who registered before data were opened
+    answers_reused : earlier runs that paid for what this one published again
     """
 
     run: str
@@ -42,6 +43,7 @@ class RunFacts:
     runs: Mapping[str, Mapping[str, object]]
     fingerprints: Mapping[str, str]
     registrations: Sequence[str]
+    answers_reused: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,15 +79,20 @@ class Statement(RunFacts):
     configuration: str
     estimator: Mapping[str, str]
     intervals: Mapping[str, object]
+    data_version: Mapping[str, str] = field(default_factory=dict)
 
     def encode(self) -> bytes:
-        """The bytes that are signed."""
-        return encode_json(_finite(asdict(self)))
+        """The bytes that are signed; without stored answers and versions of data they are as before there were any."""
+        content = asdict(self)
+        return encode_json(
+            _finite({k: v for k, v in content.items() if v or k not in ("answers_reused", "data_version")})
+        )
 
 
 def facts_of(statement: Mapping[str, Any]) -> RunFacts:
     """Return the facts of a run that a statement holds."""
-    return RunFacts(**{field.name: statement[field.name] for field in fields(RunFacts)})
+    names = [entry.name for entry in fields(RunFacts) if entry.name in statement or entry.name != "answers_reused"]
+    return RunFacts(**{name: statement[name] for name in names})
 
 
 def _finite(value: object) -> object:
@@ -109,6 +116,8 @@ def _who(statement: Mapping[str, Any]) -> Iterator[str]:
     yield f"Run {statement['run'][:12]}, which ended on {statement['end_day']}; case {statement['case']}."
     estimate = "estimate.csv" if "estimate.csv" in statement["files"] else "none"
     yield f"Estimate: {estimate}; measurements: measurements.csv."
+    for run in statement.get("answers_reused", ()):
+        yield f"A stored answer: run {run[:12]} drew and paid it, which is counted here; nothing was drawn anew."
     owners = list(statement["accounts"])
     yield f"Data of {', '.join(owners)}: {statement['n_protected']} records are protected (unit {statement['unit']})."
     for name, runs in statement["runs"].items():
@@ -150,6 +159,12 @@ def _limits(statement: Mapping[str, Any]) -> Iterator[str]:
         yield f"- at all, by decision of the parties: {', '.join(statement['unprotected_units'])}"
     for text in statement["not_protected"]:
         yield f"- {text}"
+    if versions := statement.get("data_version"):
+        stated = ", ".join(f"{name} {version}" for name, version in versions.items())
+        yield (
+            f"- whether data changed: a version of data ({stated}) that comes off its public schedule, which is not "
+            "checked, or a stop at a changed file tells that a record changed"
+        )
     yield ""
     yield "## Bounds, and why they are public"
     yield ""

@@ -12,7 +12,7 @@ import logging
 import secrets
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -58,6 +58,8 @@ class Account:
         self.party, self.budget, self._run, self.notes = party, budget, "", tuple[str, ...]()
         # Where the rows of the last run begin in the file; when this process began it, until that is written.
         self._place, self._time = 0, ""
+        # Key of the question that the payments of the run are for, where its answer is stored.
+        self.answer = ""
         self._state, self._spending, self._paying = AccountState(), Spending(budget, party=party), threading.Lock()
         self._agreement, self._waiting = Agreement(path, party), list[Entry]()
         # Rows of the run that this process goes on with, which the program has not come to yet.
@@ -130,7 +132,8 @@ class Account:
         with self._paying:
             paid = max(0, len(self._told) - len(self._waiting))
             self.require(run, [charged_event(event, self._mode) for event in events[paid:]])
-            rows: list[Entry] = [("paid", run, {"event": event.to_row()}) for event in events]
+            answer = {"answer": self.answer} if self.answer else {}
+            rows: list[Entry] = [("paid", run, {"event": event.to_row(), **answer}) for event in events]
             self._append(*rows[:paid])
             if rows[paid:]:
                 self._append(*self._time_rows(), *rows[paid:])
@@ -178,6 +181,18 @@ class Account:
     def record_registrations(self, digests: Mapping[str, str]) -> None:
         """The registrations of all parties that were there before any data were opened, by their digests."""
         self._append(("registered", "", {"digests": dict(digests)}))
+
+    def record_data(self, name: str, version: str, digest: Callable[[str], str]) -> bool:
+        """State a data set behind its version by a salted digest; whether it is the one that was stated before.
+
+        digest : of the salt, which is drawn once and stays in the account
+        """
+        for row in self.rows():
+            if row.kind == "data" and (row.fields["name"], row.fields["version"]) == (name, version):
+                return bool(digest(row.fields["salt"]) == row.fields["digest"])
+        salt = secrets.token_hex(32)
+        self._append(("data", "", {"name": name, "version": version, "salt": salt, "digest": digest(salt)}))
+        return True
 
     def record_publication(self, event: Event | None, nonce: bytes) -> None:
         """Record what is about to be published of this run: free, seen by all; None where the party paid nothing.

@@ -13,7 +13,12 @@ RELEASE, EXPERIMENT = "release", "experiment"
 
 
 class PartyAccount(Protocol):
-    """A party's ledger that outlives its process (`partywise.federation.account`)."""
+    """A party's ledger that outlives its process (`partywise.federation.account`).
+
+    answer : key of the question that the payments of the run are for, where its answer is stored
+    """
+
+    answer: str
 
     @property
     def id(self) -> str:

@@ -33,7 +33,7 @@ from .layout import Columns, Layout, columns_of, organisations_of
 from .model import EpidemiologyEstimate, EpidemiologyFacts
 from .protocols import geometric_box, products, reference, rounding, suppression, tables
 from .questions import Questions
-from .render import TableOne, table_one
+from .render import TableOne, release_notes, table_one
 
 # Rows or columns of each party, or how many parties there are.
 Division = int | Sequence[Sequence[int | str]] | Mapping[str, Sequence[int | str]]
@@ -280,20 +280,10 @@ class FederatedEpidemiology(Estimator):
         variable,level,all,p
         """
         spent = self.privacy_
-        notes = [
-            f"{self._own_cost()}: of one release, for all numbers together. Trust: {spent.trust}.",
-            f"Intervals of 95 % are for the {self.target} and count the noise of privacy. Percentages are of the "
-            "estimates that agree over all tables, and need not be the quotient of the shown counts.",
-            "Small counts are shown: the guarantee is the same for each, and its interval counts the noise.",
-        ]
-        if self.released_.radius:
-            notes[1] = (
-                f"Regions are ranges over a box of half-width {self.released_.radius:.4g} counts, which holds all "
-                "exact cells with probability 95 %: they are about these records."
-            )
+        notes = release_notes(self._own_cost(), spent.trust, self.target, self.released_.radius)
         if not np.isfinite(spent.epsilon_certified):
-            notes = [UNPROTECTED]
-        return table_one(self._tables(), self._inference(), tuple(notes))
+            notes = (UNPROTECTED,)
+        return table_one(self._tables(), self._inference(), notes)
 
     def counts(self, *names: str) -> tuple[Answer, ...]:
         """Counts of a table for reading, whole and not negative, with intervals for these records.

@@ -55,6 +55,11 @@ class TablesOptions:
             )
 
     @property
+    def shares_noise(self) -> bool:
+        """Whether each party adds a share of the noise."""
+        return self.noise == "shared"
+
+    @property
     def places(self) -> tuple[str, ...]:
         """Places without data in addition to the server."""
         return ("aggregator",) if self.noise == "central" else ()

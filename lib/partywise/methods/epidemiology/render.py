@@ -13,7 +13,7 @@ from ...privacy.ledger.chain import Frame, frame_of
 from .consistency import ReleasedTables
 from .estimates.counts import count_answers, level_proportions
 from .estimates.curves import quantiles
-from .estimates.inference import Answer, Inference
+from .estimates.inference import Answer, Inference, Target
 from .estimates.moments import means
 from .estimates.report import report_tests
 from .estimates.tests import HypothesisTest
@@ -57,6 +57,27 @@ class TableOne:
         body = "\n".join(f"<tr>{row}</tr>" for row in rows)
         notes = "\n".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         return f"<table>\n{body}\n</table>\n{notes}\n"
+
+
+def release_notes(cost: str, trust: str, target: Target, radius: float = 0.0) -> tuple[str, ...]:
+    """Footnotes of a table of one release: its cost in words, whom it protects against, and what intervals are of.
+
+    radius : half-width of the box of published regions, 0 where there is none
+    """
+    intervals = (
+        f"Intervals of 95 % are for the {target} and count the noise of privacy. Percentages are of the "
+        "estimates that agree over all tables, and need not be the quotient of the shown counts."
+    )
+    if radius:
+        intervals = (
+            f"Regions are ranges over a box of half-width {radius:.4g} counts, which holds all exact cells with "
+            "probability 95 %: they are about these records."
+        )
+    return (
+        f"{cost}: of one release, for all numbers together. Trust: {trust}.",
+        intervals,
+        "Small counts are shown: the guarantee is the same for each, and its interval counts the noise.",
+    )
 
 
 def table_one(released: ReleasedTables, inference: Inference, notes: tuple[str, ...]) -> TableOne:

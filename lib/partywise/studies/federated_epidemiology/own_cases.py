@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -18,19 +19,21 @@ from ...data.own.csv import ELSEWHERE, TextTable, nearest, numbers
 from ...data.own.grammar import ColumnBlock
 from ...data.own.plausible import check_bounds
 from ...data.own.records import client_records, client_rows, reader_of_files
-from ...experiment.owner_outputs import NO_INTERVALS, OwnerReport
+from ...experiment.owner_outputs import NO_INTERVALS, CanonicalQuestion, OwnerReport
 from ...methods.epidemiology.contributions import undeclared_values
 from ...methods.epidemiology.estimates.inference import Answer, Inference
 from ...methods.epidemiology.estimates.report import report, report_tests
 from ...methods.epidemiology.model import EpidemiologyEstimate
+from ...methods.epidemiology.render import release_notes, table_one
 from ...models.intervals import reason_of
+from ...privacy.rounding import upward
 from .data import EpidemiologyData
 from .own_settings import OwnEpidemiologySettings
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
+    from .study import EpidemiologyConstants
 
-# An entry of a file, what is needed, and the row in which it is.
 Columns = Mapping[str, np.ndarray]
 
 
@@ -171,6 +174,29 @@ def model(
         {"name": answer.name, "reason": answer.reason} for answer in answers if not answer.determined
     ]
     return fields
+
+
+def exhibits(
+    estimate: EpidemiologyEstimate, spec: MethodSpec[object, EpidemiologyConstants, OwnEpidemiologySettings]
+) -> dict[str, str]:
+    """Table 1 as files of a publication."""
+    settings, released = spec.settings, estimate.tables(spec.settings.question_set)
+    cost = f"epsilon {upward(estimate.epsilon_claimed)} at delta {spec.study.delta:g}, for one {spec.study.unit}"
+    trust = "statement.md names who must not join what they know"
+    page = table_one(released, Inference(settings.target), release_notes(cost, trust, settings.target, released.radius))
+    return {"table1.html": page.html(), "table1.csv": page.csv()}
+
+
+def question(settings: OwnEpidemiologySettings, options: object, names: Sequence[str]) -> CanonicalQuestion:
+    """The question set in canonical form, with all that decides how the files of the owners are read."""
+    text, order = settings.question_set.layout(names).canonical()
+    block = asdict(settings)
+    asked = ("columns", "questions", "target", "tables", "file", "party", "parties")
+    reading = {key: value for key, value in block.items() if key not in asked}
+    clocks = sorted([column.name, column.time_format] for column in settings.columns if column.time_format)
+    tables = {table["party"]: table for table in block["tables"]}
+    data = {name: json.dumps(tables.get(name, [settings.file, settings.party]), sort_keys=True) for name in names}
+    return CanonicalQuestion(json.dumps([text, reading, clocks], sort_keys=True), order, data)
 
 
 def _number(answer: Answer) -> dict[str, object]:

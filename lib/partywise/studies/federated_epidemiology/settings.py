@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from ...core.checks import CheckedFields, Count, Range
 from .tables import TABLES, CohortTable, Name
@@ -56,6 +56,10 @@ class EpidemiologyCaseSettings(CheckedFields):
     def organisations(self) -> Mapping[str, tuple[str, ...]]:
         """Columns of each organisation, of the same records; none where clients hold different records."""
         return {}
+
+    def of_all(self, clients: int) -> Self:
+        """Settings for releases about the records of all clients together: the same."""
+        return self
 
 
 @dataclass(frozen=True)

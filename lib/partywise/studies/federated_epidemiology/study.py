@@ -91,7 +91,7 @@ STUDY = Study(
         "generated": Source(EpidemiologyGeneratedSettings, complete=Lazy(f"{_CASES}:of_cohort")),
         "dataset": Source(EpidemiologyDatasetSettings, complete=Lazy(f"{_CASES}:of_dataset")),
         "table": Source.of_files(
-            OwnEpidemiologySettings, "questions", first=FIRST, outputs="own_cases", examples="metrics"
+            OwnEpidemiologySettings, "questions", first=FIRST, outputs="own_cases", examples="metrics", answers=True
         ),
     },
     methods={
