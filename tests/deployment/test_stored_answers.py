@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from deployment_cases import Apart
 from deployment_processes import Parties, PartyOutput
@@ -259,6 +260,13 @@ def test_versions_are_of_every_owner_and_of_releases():
     other.network |= {"data_version": dict.fromkeys(("north", "south", "west"), "1")}
     with pytest.raises(ConfigError, match="answers of study federated_survival are not stored"):
         other.deployment()
+
+
+def test_certificates_are_made_before_a_release_names_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(versioned().config))
+    assert main(["network", "certificates", "--config", "mine.yaml"]) == 0
+    assert (tmp_path / "certificates" / "north.pem").exists() and "north" in capsys.readouterr().out
 
 
 def test_an_account_knows_the_data_behind_a_version_by_a_salted_digest(tmp_path):

@@ -385,7 +385,7 @@ def certificates(config: Mapping[str, object], args: argparse.Namespace) -> int:
     # What a release needs of them can be written down only when they are there.
     block = config.get("network")
     if isinstance(block, Mapping):
-        keys = {key: value for key, value in block.items() if key != "budget"}
+        keys = {key: value for key, value in block.items() if key not in ("budget", "data_version")}
         config = {**config, "network": {**keys, "mode": "experiment"}}
     deployment, *_ = deployments_in_file(config, plans(config), args.config)
     if args.request is not None and args.request not in deployment.hosts:
