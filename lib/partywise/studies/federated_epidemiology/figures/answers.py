@@ -146,13 +146,16 @@ def _associations(released: ReleasedTables) -> list[Answer]:
 def forest(cube: xr.Dataset) -> Figure:
     """Measures of association with 95 % intervals, first replicate: pooled, and released at every target.
 
-    A row of panels for each of the first two cases with a table of two binary variables, of which the first is shown:
+    A row of panels for each of the first two cases with other tables of two binary variables, the first of each:
     shares and differences, and ratios on a logarithmic axis. Intervals are for a population, and those of releases
     count the noise of privacy. From the top of each row of numbers, black: the pooled records, which no party sees;
     then the certified method from the least to the largest ε. A row without a mark is a number that the release does
     not determine; an arrow is an interval that goes on beyond the axis. Grey line: no effect.
     """
-    cases = shown_cases(cube, _associations)[:MOST]
+    by_names = dict[tuple[str, ...], ShownCase]()
+    for case in shown_cases(cube, _associations):
+        by_names.setdefault(tuple(answer.name for answer in _associations(case.release(case.target))), case)
+    cases = list(by_names.values())[:MOST]
     if not cases:
         return empty("No case with a certified table of two binary variables in this configuration.")
     tables = [_sources(case, _associations) for case in cases]
