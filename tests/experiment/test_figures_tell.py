@@ -31,7 +31,6 @@ CONSTANTS: dict[tuple[str, str], dict[float, str]] = {
         1e-4: "sensitivity that FLIP's defaults have, whatever a method of the run has",
         0.1: "epsilon that the sparse vector has by default",
     },
-    ("config", "worst_claims"): {30.0: "rounds of a claim that no case gives"},
     ("smoke", "worst_claims"): {10.0: "the largest factor, of the invented numbers"},
     ("config", "columns_by_unit"): {9.0: "columns that are kept, of the cube"},
     ("config", "running_away"): {10000.0: "the last step at which a path is recorded, of the cube"},
@@ -72,7 +71,7 @@ def changed(study: str, made: dict[str, Any]) -> tuple[dict[str, Any], set[float
     """
     block, old = copy.deepcopy(made["studies"][study]), set[float]()
     places = [(entry, key) for entry in block["methods"].values() for key in entry]
-    for case in block["cases"].values():
+    for case in filter(None, block["cases"].values()):
         places += [(case["settings"], key) for key in case.get("settings") or {}]
         for steps in (case.get("sweep") or {}).values():
             listed = list(enumerate(steps)) if isinstance(steps, list) else list(steps.items())
