@@ -131,8 +131,7 @@ def wholes(
         return [with_made_up_parts(first, run) for run in runs], (), ()
     if not placed.common:
         return runs, (), ()
-    assert hasattr(data, "ids")
-    return runs, placed.common, tuple(map(str, data.ids))
+    return runs, placed.common, tuple(map(str, getattr(data, "ids", ())))
 
 
 def _digest(salt: str, lists: Sequence[Sequence[str]]) -> str:

@@ -74,6 +74,9 @@ def placeholders(settings: RecordTable, me: str, rows: Mapping[str, int], folder
         table = read_table(contents[mine.file], mine.file, settings.text_of(mine.block))
         if isinstance(settings, OwnClients):
             _check_own_rows(settings, mine, table, rows)
+            if settings.same_records:
+                ids = table.ids(mine.roles["id"])
+                common = (tuple(ids),)
         else:
             name = settings.id_of(mine.block) or ""
             ids = table.ids(name, stripped=False)

@@ -152,12 +152,14 @@ def table_noise(options: TablesOptions, layout: Layout, epsilon: float, mu: floa
 
 
 def undeclared_values(layout: Layout, columns: Columns) -> dict[str, int]:
-    """Number of records by variable whose value is not among its levels: for the screen of their owner only.
+    """Number of records by variable of these columns whose value is not a level: for the screen of their owner only.
 
     Empty values count where the variable is declared complete, and such a record is in no cell; others are missing.
     """
     numbers = {}
     for variable in layout.read_variables:
+        if not set(variable.columns) <= set(columns):
+            continue
         outside = variable.declared_codes(columns) < 0
         if variable.missing:
             column = np.asarray(columns[variable.columns[0]])

@@ -315,17 +315,10 @@ def columns_of(frame: Mapping[str, object], layout: Layout) -> dict[str, np.ndar
 
 
 def organisations_of(columns: Columns, layout: Layout, groups: Mapping[str, Sequence[str]]) -> list[Party]:
-    """Organisations with columns (n,) of the same records, numbered as in the layout; ValueError unless each is at one.
+    """Organisations with columns (n,) of the same records, numbered as in the layout.
 
     groups : names of columns by organisation, of which those that are not read are left out
     """
-    for column in layout.columns:
-        holders = [name for name, group in groups.items() if column in group]
-        if len(holders) != 1:
-            raise ValueError(
-                f"parties give the column {column!r} to {' and '.join(holders) or 'none'}: one organisation holds each "
-                "column that the questions read."
-            )
     numbers = {
         name: [k for k, column in enumerate(layout.columns) if column in group] for name, group in groups.items()
     }

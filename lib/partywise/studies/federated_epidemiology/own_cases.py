@@ -65,18 +65,45 @@ def _read(settings: OwnEpidemiologySettings, texts: Mapping[str, bytes]) -> Epid
                 f"{client.file}: client {name!r} has no records: leave the client out, or bring its rows."
             )
     sizes = client_records(clients, settings).sizes.tolist()
-    parts = [_columns(client, settings) for client in clients]
+    parts = [
+        _columns(client, settings, settings.organisations.get(name))
+        for name, client in zip(settings.party_names, clients, strict=True)
+    ]
     _note_undeclared(clients, parts, settings)
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     questions, names = settings.question_set, settings.natural_clients
+    if settings.organisations:
+        _check_same_records(clients, settings)
+        merged = {name: column for part in parts for name, column in part.items()}
+        return EpidemiologyData(merged, questions, settings.target, organisations=settings.organisations)
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return EpidemiologyData(columns, questions, settings.target, sizes=tuple(sizes), client_names=names)
 
 
-def _columns(client: TextTable, settings: OwnEpidemiologySettings) -> Columns:
-    """Columns (n_k,) of one client that the questions read: text with empty entries as "", and numbers."""
-    columns = {column.name: _values(client, column, settings) for column in settings.columns}
+def _check_same_records(clients: Sequence[TextTable], settings: OwnEpidemiologySettings) -> None:
+    """DataMissing unless all files have the same ids in the same order."""
+    ids = [client.ids(holder.roles["id"]) for client, holder in zip(clients, settings.holders, strict=True)]
+    for client, other in zip(clients[1:], ids[1:], strict=True):
+        if other != ids[0]:
+            raise DataMissing(
+                f"{client.file} has other ids than {clients[0].file}, or another order: parties with different columns "
+                "need the same records in the same order; align the files first."
+            )
+
+
+def _columns(client: TextTable, settings: OwnEpidemiologySettings, names: Sequence[str] | None) -> Columns:
+    """Columns (n_k,) of one client that the questions read: text with empty entries as "", and numbers.
+
+    names : of its columns, where others have the other ones
+    """
+    columns = {
+        column.name: _values(client, column, settings)
+        for column in settings.columns
+        if names is None or column.name in names
+    }
     marks = settings.missing_marks
     for row in settings.questions.incidence:
+        if names is not None and row.time not in names:
+            continue
         columns[row.cause] = _texts(client, row.cause, marks)
         times = _numbers(client, row.time, client, ())
         if (times < 0).any():

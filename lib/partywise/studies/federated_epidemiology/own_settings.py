@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -53,6 +53,8 @@ class QuestionBlock(CheckedFields):
     whole : columns with edges that hold whole numbers
     sd : whether means have standard deviations; by_party : whether every table is released by client
     where : lists of levels by column that a record must have; impossible : combinations of levels that cannot occur
+    column_holders : columns of each party, times and causes included, where all hold different columns of the same
+        records, in the same order; without it each holds all columns of other records
     """
 
     by: str | None = None
@@ -67,6 +69,7 @@ class QuestionBlock(CheckedFields):
     where: dict[str, list[str]] = field(default_factory=dict)
     impossible: tuple[dict[str, str], ...] = ()
     by_party: bool = False
+    column_holders: dict[str, list[str]] = field(default_factory=dict)
 
     def __hash__(self) -> int:
         return hash(repr(self))
@@ -113,6 +116,8 @@ class OwnEpidemiologySettings(OwnClients, EpidemiologyCaseSettings):
         self._check_columns()
         # Levels, bands and ranges that contradict each other are an error before any file is opened.
         _ = self.question_set
+        if self.organisations:
+            self._check_organisations()
         super().__post_init__()
 
     def _check_columns(self) -> None:
@@ -141,6 +146,21 @@ class OwnEpidemiologySettings(OwnClients, EpidemiologyCaseSettings):
             raise ValueError(
                 f"columns has {unread[0]!r}, which the questions do not read: ask for it, or leave it out."
             )
+
+    def _check_organisations(self) -> None:
+        """Raise a named error for columns that are not at one party each, or whose records could not be matched."""
+        from ...methods.epidemiology.protocols.products import items_by_party
+
+        where, parties = "questions.column_holders", [table.party for table in self.tables]
+        if sorted(self.organisations) != sorted(parties):
+            raise ValueError(f"{where} has {sorted(self.organisations)}: give one entry for each party of tables.")
+        if self.id is None or self.missing == "drop":
+            key, value = ("id", self.id) if self.id is None else ("missing", self.missing)
+            raise ValueError(
+                f"{key} is {value!r}: parties with different columns of the same records need the id of each and "
+                "leave none out; name the column, and give missing: refuse."
+            )
+        items_by_party(self.question_set.layout(parties), self.organisations)
 
     @cached_property
     def question_set(self) -> Questions:
@@ -192,7 +212,16 @@ class OwnEpidemiologySettings(OwnClients, EpidemiologyCaseSettings):
         """The clients; columns of tables may be empty unless they are complete, and an empty cause is a censoring."""
         optional = {column.name for column in self.columns} | {row.cause for row in self.questions.incidence}
         may_be_empty = frozenset(optional - self._never_empty)
-        return tuple(replace(holder, may_be_empty=may_be_empty) for holder in super().holders)
+        holders = tuple(replace(holder, may_be_empty=may_be_empty) for holder in super().holders)
+        return tuple(map(self._own_columns, holders)) if self.organisations else holders
+
+    def _own_columns(self, holder: FileHolder) -> FileHolder:
+        """A holder with its columns alone."""
+        names = (*self.organisations[holder.party], self.id_of(holder.block))
+        columns = tuple(column for column in holder.columns if column.name in names)
+        return replace(
+            holder, columns=columns, roles={role: name for role, name in holder.roles.items() if name in names}
+        )
 
     @property
     def _never_empty(self) -> set[str]:
@@ -204,3 +233,18 @@ class OwnEpidemiologySettings(OwnClients, EpidemiologyCaseSettings):
     def natural_clients(self) -> tuple[str, ...]:
         """The clients."""
         return self.party_names
+
+    @property
+    def organisations(self) -> Mapping[str, tuple[str, ...]]:
+        """Columns of each party, where all hold the same records."""
+        return {party: tuple(names) for party, names in self.questions.column_holders.items()}
+
+    @property
+    def same_records(self) -> bool:  # type: ignore[override]
+        """Whether records are those of all parties."""
+        return bool(self.organisations)
+
+    @property
+    def rows_differ(self) -> bool:  # type: ignore[override]
+        """Whether each party has a number of records of its own."""
+        return not self.organisations

@@ -45,7 +45,7 @@ from ....federation.run import Run
 from ....privacy.mechanisms.release import Release
 from ....privacy.statistics.whole import Whole, whole
 from ..contributions import Contributions, cells_of, contributions, grid_places, largest_square, subset_mask, value_grid
-from ..layout import Item, Layout, Moments, Table, Variable
+from ..layout import PARTY, Item, Layout, Moments, Table, Variable
 from ..model import EpidemiologyEstimate, EpidemiologyFacts
 from ..options import ProductsOptions
 from .common import TABLES, local_clip_counts, names_of, server_estimate
@@ -102,16 +102,6 @@ class ProductRelease:
     total: Whole
 
 
-def column_holders(layout: Layout, parties: Sequence[Participant]) -> dict[str, str]:
-    """Names of the organisations by column; ValueError where not every column has one organisation."""
-    check_holders(parties)
-    holders = {layout.columns[number]: party.name for party in parties for number in party.columns}
-    for column in layout.columns:
-        if sum(layout.columns.index(column) in party.columns for party in parties) != 1:
-            raise ValueError(f"parties must hold {column!r} once, which the questions read: give it to one of them.")
-    return holders
-
-
 def sides_of(item: Item, layout: Layout, holders: Mapping[str, str]) -> Sides:
     """Organisations of an item and the factors that they make for it; twice the same one where it holds all columns."""
     variables: Sequence[Variable] = item.variables if isinstance(item, Table) else [item.group] if item.group else []
@@ -151,13 +141,26 @@ def _holder(variable: Variable, holders: Mapping[str, str]) -> str:
     return names[0]
 
 
+def items_by_party(layout: Layout, groups: Mapping[str, Sequence[str]]) -> list[Sides]:
+    """Sides of every item, from the columns of each party; ValueError for items that cannot be released."""
+    if any(item.names[-1:] == (PARTY,) for item in layout.tables):
+        raise ValueError("by_party is True: the parties hold columns of the same records; leave by_party out.")
+    for column in layout.columns:
+        names = [name for name, group in groups.items() if column in group]
+        if len(names) != 1:
+            raise ValueError(
+                f"the column {column!r} is held by {' and '.join(names) or 'none'}: one party holds each column that "
+                "the questions read."
+            )
+    holders = {column: name for name, group in groups.items() for column in group}
+    return [sides_of(item, layout, holders) for item in layout.items]
+
+
 def product_releases(terms: Contributions, parties: Sequence[Participant]) -> tuple[ProductRelease, ...]:
     """Releases of a question set, those of crossing items first; ValueError for items that cannot be released."""
-    layout = terms.layout
-    if any(item.names[-1:] == ("party",) for item in layout.tables):
-        raise ValueError("by_party is True: the parties hold columns of the same records; leave by_party out.")
-    holders = column_holders(layout, parties)
-    sides = [sides_of(item, layout, holders) for item in layout.items]
+    check_holders(parties)
+    columns = terms.layout.columns
+    sides = items_by_party(terms.layout, {party.name: [columns[k] for k in party.columns] for party in parties})
     names = [party.name for party in parties]
     releases = []
     for name, crosses in ((TABLES, True), (OF_ONE, False)):
