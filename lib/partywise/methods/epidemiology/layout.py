@@ -284,11 +284,8 @@ class Layout:
 
     def canonical(self) -> tuple[str, np.ndarray]:
         """Text that is the same for every order of items and levels, and the entries (d,) in that text's order."""
-        parts = np.split(np.arange(self.entries), np.cumsum([item.entries for item in self.items])[:-1])
-        rows = [
-            (json.dumps(item.facts()), part[item.canonical_entries()])
-            for item, part in zip(self.items, parts, strict=True)
-        ]
+        parts = zip(self.items, self.split(np.arange(self.entries)), strict=True)
+        rows = [(json.dumps(item.facts()), part.ravel()[item.canonical_entries()]) for item, part in parts]
         rows.sort(key=lambda row: row[0])
         subset = sorted([variable.name, sorted(variable.levels[c] for c in codes)] for variable, codes in self.subset)
         return json.dumps([[text for text, _ in rows], subset]), np.concatenate([entries for _, entries in rows])

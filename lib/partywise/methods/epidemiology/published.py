@@ -25,11 +25,11 @@ LEAST_LOG, MOST_STEPS = -45.0, 2**20
 
 def suppress(sums: np.ndarray, terms: Contributions, rng: object, *, threshold: int) -> np.ndarray:
     """Sums (d,) in which every table with a count of 1 to ``threshold`` - 1 is nan."""
-    values = np.asarray(sums, dtype=float).copy()
-    for entries, weight in _tables(terms):
-        counts = sums[entries] // weight
+    values = np.array(sums, dtype=float)
+    for cells, weight in _tables(terms, values):
+        counts = cells // weight
         if ((counts > 0) & (counts < threshold)).any():
-            values[entries] = np.nan
+            cells[:] = np.nan
     return values
 
 
@@ -37,9 +37,9 @@ def round_counts(
     sums: np.ndarray, terms: Contributions, rng: np.random.Generator, *, base: int, how: How
 ) -> np.ndarray:
     """Sums (d,) with the counts of tables rounded."""
-    values = np.asarray(sums, dtype=float).copy()
-    for entries, weight in _tables(terms):
-        values[entries] = weight * round_to_base(sums[entries] // weight, base, how, rng)
+    values = np.array(sums, dtype=float)
+    for cells, weight in _tables(terms, values):
+        cells[:] = weight * round_to_base(cells // weight, base, how, rng)
     return values
 
 
@@ -57,13 +57,9 @@ def round_to_base(counts: np.ndarray, base: int, how: How, rng: np.random.Genera
     return counts - rest + base * (rng.random(counts.shape) < rest / base)
 
 
-def _tables(terms: Contributions) -> list[tuple[slice, int]]:
-    """Entries and weight of every table."""
-    places, start = [], 0
-    for table, weight in zip(terms.layout.tables, terms.weights, strict=False):
-        places.append((slice(start, start + table.entries), weight))
-        start += table.entries
-    return places
+def _tables(terms: Contributions, values: np.ndarray) -> list[tuple[np.ndarray, int]]:
+    """Views of the entries of every table, and its weight."""
+    return list(zip(terms.layout.split(values), terms.weights, strict=True))[: len(terms.layout.tables)]
 
 
 @lru_cache(maxsize=32)

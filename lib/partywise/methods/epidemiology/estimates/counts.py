@@ -7,15 +7,14 @@ import numpy as np
 from ..consistency import Counts, ReleasedTables
 from ..layout import Variable
 from .inference import (
-    REMEDY,
     Answer,
     Cells,
     Inference,
     delta_answers,
+    hidden_answer,
     interval_answer,
     quadratic_interval,
     scaled_answer,
-    undetermined_answer,
 )
 
 
@@ -34,7 +33,7 @@ def proportion(name: str, cells: Cells, part: np.ndarray, whole: np.ndarray, inf
     if inference.radius:
         return delta_answers([name], lambda x: (x @ part / (x @ whole))[..., None], cells, inference, ["identity"])[0]
     if not cells.clear(whole):
-        return undetermined_answer(name, inference, f"noise hides the number of records of the group: {REMEDY}")
+        return hidden_answer(name, inference)
     a = min(max(a, 0.0), size)
     share = a / size
     noise = max(s_aa - 2 * share * s_an + share**2 * s_nn, 0.0)

@@ -16,11 +16,11 @@ from .counts import answer_name, proportion
 from .inference import (
     CLEAR,
     NO_REGION,
-    REMEDY,
     Answer,
     Cells,
     Inference,
     delta_answers,
+    hidden_answer,
     interval_answer,
     joint_inference,
     known_cells,
@@ -97,7 +97,7 @@ def _quantile(
     """Quantile of one group, from gradients (T, c) of the records up to each point above their expected number."""
     size = float(cells.flat.sum())
     if not cells.clear(np.ones(cells.flat.size)):
-        return undetermined_answer(name, inference, f"noise hides the number of records of the group: {REMEDY}")
+        return hidden_answer(name, inference)
     noise = cells.noise_variance(gradients)
     sampling = size * probability * (1 - probability) * inference.sampling
     excess = gradients @ cells.flat
@@ -185,7 +185,7 @@ def roc_curve(released: ReleasedTables, score: str, outcome: str, inference: Inf
     if cells.clear(wholes).all():
         (answer,) = delta_answers([name], area, cells, inference, ["logit"])
     else:
-        answer = undetermined_answer(name, inference, f"noise hides the number of events or of others: {REMEDY}")
+        answer = hidden_answer(name, inference, "the number of events or of others")
     return RocCurve(edges[bands - 1 : 0 : -1], rates[0], rates[1], answer)
 
 
@@ -331,7 +331,7 @@ class _RateParts:
 def _rate(name: str, parts: _RateParts, inference: Inference) -> Answer:
     """Rate whose interval inverts the test (D - rate P)^2 <= z^2 (rate P + noise)."""
     if not parts.time > max(CLEAR * sqrt(parts.time_noise), 0.0):
-        return undetermined_answer(name, inference, f"noise hides the person-time: {REMEDY}")
+        return hidden_answer(name, inference, "the person-time")
     z, events = inference.factor**2, max(parts.events, 0.0)
     sampling = z * parts.time if inference.sampling else 0.0
     ends = quadratic_interval(
@@ -351,9 +351,7 @@ def _rate_ratio(name: str, unexposed: _RateParts, exposed: _RateParts, inference
     """Rate of the last group over that of the first, on the scale of logarithms."""
     for parts in (unexposed, exposed):
         if parts.events < max(CLEAR * sqrt(parts.events_noise), 1e-9) or parts.time < CLEAR * sqrt(parts.time_noise):
-            return undetermined_answer(
-                name, inference, f"noise hides the number of events or the person-time: {REMEDY}"
-            )
+            return hidden_answer(name, inference, "the number of events or the person-time")
     ratio = (exposed.events / exposed.time) / (unexposed.events / unexposed.time)
     noise = (exposed.log_noise + unexposed.log_noise) * ratio**2
     return scaled_answer(name, ratio, noise, ratio**2 * (1 / exposed.events + 1 / unexposed.events), inference, "log")

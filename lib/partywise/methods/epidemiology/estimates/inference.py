@@ -106,6 +106,11 @@ def undetermined_answer(name: str, inference: Inference, reason: str) -> Answer:
     return Answer(name, None, None, None, inference.target, None, False, reason)
 
 
+def hidden_answer(name: str, inference: Inference, what: str = "the number of records of a group") -> Answer:
+    """Answer without a number, since noise hides what it would be divided by or taken from."""
+    return undetermined_answer(name, inference, f"noise hides {what}: {REMEDY}")
+
+
 def interval_answer(
     name: str, estimate: float, ends: tuple[float, float], inference: Inference, share: float, reason: str = ""
 ) -> Answer:

@@ -18,6 +18,7 @@ from .inference import (
     Answer,
     Inference,
     corner_values,
+    hidden_answer,
     interval_answer,
     known_cells,
     quadratic_interval,
@@ -133,15 +134,10 @@ def moments_of(released: ReleasedTables, column: str) -> Moments:
     return item
 
 
-def _hidden_answer(name: str, inference: Inference) -> Answer:
-    """Answer of a group whose number of records noise hides."""
-    return undetermined_answer(name, inference, f"noise hides the number of records of a group: {REMEDY}")
-
-
 def _mean(name: str, moments: GroupMoments, group: int, item: Moments, inference: Inference) -> Answer:
     """Mean m whose interval inverts (S - m N)^2 <= z^2 (noise + N v), cut to the public range."""
     if not moments.clear[group]:
-        return _hidden_answer(name, inference)
+        return hidden_answer(name, inference)
     size, mean = float(moments.sizes[group]), float(moments.means[group])
     noise, size_noise = float(moments.noise[group, group]), float(moments.size_noise[group])
     sampling = float(moments.counted_variances[group]) / size * inference.sampling
@@ -166,7 +162,7 @@ def _mean(name: str, moments: GroupMoments, group: int, item: Moments, inference
 def _deviation(name: str, moments: GroupMoments, group: int, item: Moments, inference: Inference) -> Answer:
     """Standard deviation whose interval inverts the test of the variance w: (v - w)^2 <= z^2 (c w^2 / N + noise)."""
     if not moments.clear[group]:
-        return _hidden_answer(name, inference)
+        return hidden_answer(name, inference)
     place = len(moments.sizes) + group
     size, v, noise = float(moments.sizes[group]), float(moments.values[place]), float(moments.noise[place, place])
     z, c = inference.factor**2, float(moments.squares[group]) * inference.sampling
@@ -187,7 +183,7 @@ def mean_difference(name: str, moments: GroupMoments, half: float, inference: In
     if inference.radius:
         return undetermined_answer(name, inference, NO_REGION)
     if not moments.clear.all():
-        return _hidden_answer(name, inference)
+        return hidden_answer(name, inference)
     signs = np.array([-1.0, 1.0])
     noise = float(signs @ moments.noise[:2, :2] @ signs) * half**2
     sampling = float((moments.counted_variances / moments.sizes).sum()) * half**2
@@ -199,7 +195,7 @@ def _standardised_difference(name: str, moments: GroupMoments, inference: Infere
     if inference.radius:
         return undetermined_answer(name, inference, NO_REGION)
     if not moments.clear.all():
-        return _hidden_answer(name, inference)
+        return hidden_answer(name, inference)
     if (moments.variances <= 0).any():
         return undetermined_answer(name, inference, f"noise hides the variance: {REMEDY}, or a narrower range")
     value, shares = float(moments.values[-1]), moments.variances / moments.variances.mean()

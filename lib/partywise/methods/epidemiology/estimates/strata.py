@@ -10,7 +10,7 @@ import numpy as np
 
 from ....models.follow_up.incidence import complex_step
 from ..consistency import ReleasedTables
-from .inference import CLEAR, REMEDY, Answer, Cells, Inference, Scale, delta_answers, undetermined_answer
+from .inference import CLEAR, REMEDY, Answer, Cells, Inference, Scale, delta_answers, hidden_answer, undetermined_answer
 from .two_by_two import binary_cells
 
 MANTEL_HAENSZEL = ("Mantel-Haenszel odds ratio", "Mantel-Haenszel risk ratio")
@@ -58,7 +58,7 @@ def mantel_haenszel(
     return [
         replace(answer, reason=answer.reason or left_out)
         if pair.all()
-        else undetermined_answer(answer.name, inference, f"noise hides a part of the ratio: {REMEDY}")
+        else hidden_answer(answer.name, inference, "a part of the ratio")
         for answer, pair in zip(answers, clear.reshape(2, 2), strict=True)
     ]
 

@@ -19,6 +19,7 @@ from .inference import (
     Inference,
     Scale,
     delta_answers,
+    hidden_answer,
     interval_answer,
     joint_inference,
     known_cells,
@@ -55,8 +56,7 @@ def two_by_two(released: ReleasedTables, exposure: str, outcome: str, inference:
     ]
     normal = delta_answers(list(SCALES), lambda x: _measures(x)[..., 3:], cells, inference, list(SCALES.values()))
     if not cells.clear(np.stack([exposed, unexposed])).all():
-        reason = f"noise hides the number of records of a group: {REMEDY}"
-        comparisons = [undetermined_answer(name, inference, reason) for name in SCORES]
+        comparisons = [hidden_answer(name, inference) for name in SCORES]
     elif inference.interval == "wald" or inference.radius:
         comparisons = normal[:3]
     else:

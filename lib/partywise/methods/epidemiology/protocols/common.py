@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....core.randomness import Rng
-from ....federation.exchanges.noisy_sums import require_sizes
+from ....federation.exchanges.noisy_sums import GeometricNoise, NoisySums, ReleasedSum, released_sum, require_sizes
 from ....federation.parties import Party, lost_squares
 from ....federation.run import Run
 from ....privacy.accounted_values import Clear
@@ -70,6 +70,14 @@ def whole_sums(sums: np.ndarray, terms: Contributions) -> Whole:
 def local_statistic(party: Party, terms: Contributions, names: Sequence[str]) -> Whole:
     """Sums of the party's records, which stay with it."""
     return whole_sums(local_sums(party, terms, names), terms)
+
+
+def release_sums(run: Run, sums: NoisySums, terms: Contributions, noise: float | GeometricNoise) -> ReleasedSum:
+    """Return the noisy sums of the contributions of all records, at the server."""
+    statistics = run.each(sums.clients, local_statistic, terms, names_of(run))
+    total = whole_sums(np.zeros(terms.layout.entries, dtype=np.int64), terms)
+    # No entry of a record exceeds its weight: z / sqrt(2) and z^2 - 1/2 are below 1.
+    return released_sum(run, sums, TABLES, statistics, total, noise, sums.records * max(terms.weights))
 
 
 def server_estimate(sums: np.ndarray, public: EpidemiologyEstimate) -> EpidemiologyEstimate:

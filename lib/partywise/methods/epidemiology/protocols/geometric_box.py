@@ -22,14 +22,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from ....federation.exchanges.noisy_sums import GeometricNoise, ReleasedSum, agree_on_sums, released_sum
+from ....federation.exchanges.noisy_sums import GeometricNoise, ReleasedSum, agree_on_sums
 from ....federation.roles import records_together
 from ....federation.run import Run
 from ..contributions import WEIGHT_BITS, Contributions
 from ..model import EpidemiologyEstimate, EpidemiologyFacts
 from ..options import GeometricBoxOptions
 from ..published import box_radius
-from .common import SERVER, TABLES, local_statistic, names_of, require_records, server_estimate, sizes_of, whole_sums
+from .common import SERVER, names_of, release_sums, require_records, server_estimate, sizes_of
 
 # Steps of a count.
 STEPS = 256
@@ -56,9 +56,7 @@ def fit(run: Run) -> EpidemiologyEstimate:
     terms = Contributions(layout, (STEPS,) * len(layout.items), Fraction(1, STEPS))
     noise = GeometricNoise(run.epsilon / records_together(run.spec), terms.absolute_move, options.draws)
     sums = agree_on_sums(run, "central", 0, sum(sizes), SERVER)
-    statistics = run.each(sums.clients, local_statistic, terms, names)
-    total = whole_sums(np.zeros(layout.entries, dtype=np.int64), terms)
-    noisy = released_sum(run, sums, TABLES, statistics, total, noise, sums.records * STEPS)
+    noisy = release_sums(run, sums, terms, noise)
     capacity = sums.records if options.capacity is None else options.capacity
     public = EpidemiologyEstimate(
         run.epsilon,

@@ -16,15 +16,13 @@ tables         parties, server     shared: words under masks (`noisy_sum`); loca
 
 from __future__ import annotations
 
-import numpy as np
-
-from ....federation.exchanges.noisy_sums import ReleasedSum, agree_on_sums, mu_of, released_sum
+from ....federation.exchanges.noisy_sums import ReleasedSum, agree_on_sums, mu_of
 from ....federation.roles import records_together
 from ....federation.run import Run
 from ..contributions import table_noise
 from ..model import EpidemiologyEstimate, EpidemiologyFacts
 from ..options import TablesOptions
-from .common import SERVER, TABLES, local_statistic, names_of, require_records, server_estimate, sizes_of, whole_sums
+from .common import SERVER, names_of, release_sums, require_records, server_estimate, sizes_of
 
 
 def server_answer(noisy: ReleasedSum, public: EpidemiologyEstimate) -> EpidemiologyEstimate:
@@ -42,12 +40,7 @@ def fit(run: Run) -> EpidemiologyEstimate:
     sums = agree_on_sums(run, options.noise, options.colluders, sum(sizes), SERVER)
     epsilon = run.epsilon / records_together(run.spec)
     chosen = table_noise(options, layout, epsilon, mu_of(run), sums.noise_factor)
-    terms = chosen.terms
-    statistics = run.each(sums.clients, local_statistic, terms, names)
-    total = whole_sums(np.zeros(layout.entries, dtype=np.int64), terms)
-    # No entry of a record exceeds its weight: z / sqrt(2) and z^2 - 1/2 are below 1.
-    largest = sums.records * max(terms.weights)
-    noisy = released_sum(run, sums, TABLES, statistics, total, chosen.noise, largest)
+    noisy = release_sums(run, sums, chosen.terms, chosen.noise)
     public = EpidemiologyEstimate(
         run.epsilon,
         names,
