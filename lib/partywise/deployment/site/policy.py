@@ -282,9 +282,20 @@ class SitePolicy(ReadPolicy):
 
 def training_rows(run: Run, party: Party) -> dict[str, np.ndarray]:
     """Return the tables (n, columns) of a party's own block by name, as they train."""
-    tables = {key: party.block[key].reshape(len(party.block[key]), -1) for key in RECORDS if key in party.block}
+    block = party.block
+    # Columns by their own names, such as those of tables: numbers and text.
+    columns = all(isinstance(values, np.ndarray) and values.ndim == 1 for values in block.values())
+    keys = block if columns and len(set(map(len, block.values()))) == 1 else [key for key in RECORDS if key in block]
+    arrays = {
+        key: np.unique(block[key], return_inverse=True)[1] if _is_text(block[key]) else block[key] for key in keys
+    }
+    tables = {key: values.reshape(len(values), -1) for key, values in arrays.items()}
     train = run.fold.train
     return {key: table[train] if len(train) == len(table) else table for key, table in tables.items()}
+
+
+def _is_text(values: np.ndarray) -> bool:
+    return values.dtype.kind in "US"
 
 
 def rows_apart(values: np.ndarray) -> int:
