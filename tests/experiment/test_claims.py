@@ -23,6 +23,8 @@ from partywise.studies.functional_boosting.claims import CLAIMS
 from pipeline import ROOT, environment
 
 TOY = "toy_claim:CLAIM"
+# Documents with printed tables of records, which claim nothing about privacy.
+PRINTED = {"tableone", "statsmodels_tables", "berkeley", "nhefs_table", "mgus2"}
 
 
 def test_claims_live_in_the_folders_of_studies():
@@ -30,7 +32,7 @@ def test_claims_live_in_the_folders_of_studies():
     assert len(folders) > 5 and folders <= set(available())
     claimed = {claim.document.key for claim in all_claims().values()}
     cited = {document for study in folders for document in bibliography.document_keys(load(study).references)}
-    assert cited == claimed <= set(bibliography.documents()), "each document has claims in the study that cites it"
+    assert cited - PRINTED == claimed <= set(bibliography.documents()), "each document has claims in its study"
     assert all(claim.correction is not None for claim in all_claims().values())
     assert list(all_claims()) == [
         claim.name for claim in sorted(all_claims().values(), key=lambda one: one.document.key)

@@ -79,6 +79,7 @@ def test_published_protections_are_read_without_a_claim(name, settings, entries,
         "random_rounding",
         "sticky_rounding",
         "seeded_noise",
+        "dsvert_artifacts",
     ],
 )
 def test_the_corrected_tables_keep_their_epsilon_and_reach_it(name, epsilon):

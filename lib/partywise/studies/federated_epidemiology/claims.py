@@ -11,10 +11,9 @@ from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from ...experiment.study import Lazy
 
 DATASHIELD = Document("datashield", "DataSHIELD - disclosure settings")
-ROUNDING = Document("rounding", "Rounded and hidden counts")
+# Not one system's rules: rounding, hidden counts, and noise of the question in place of a stored answer.
+ROUNDING = Document("rounding", "Rules for counts")
 DSVERT = Document("dsvert", "dsVert 1.1.0 - noisy tables")
-# Not one system's claim: noise that is drawn from the question instead of being stored with the answer.
-SEEDED = Document("seeded_answers", "Answers with noise of the question")
 
 
 @dataclass(frozen=True)
@@ -155,11 +154,11 @@ _ARTIFACT = replace(
     name="dsvert_epsilon",
     document=DSVERT,
     title="geometric noise on one table",
-    remedy="none needed",
+    remedy=_REMEDY,
     states="epsilon",
     settings=ArtifactSettings,
     published=_form("artifact", "artifacts"),
-    correction=None,
+    correction=_form("tables", "noisy_exposure"),
     control=True,
 )
 
@@ -201,7 +200,7 @@ CLAIMS = (
     replace(
         _THRESHOLD,
         name="seeded_noise",
-        document=SEEDED,
+        document=ROUNDING,
         title="noise of the question alone",
         remedy="answers that are stored",
         states="epsilon",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -69,20 +70,27 @@ def _regions(world: World) -> Columns:
 
 
 def _noisy_tables(task: Task[CountSettings], questions: Questions, columns: Callable[[World], Columns]) -> Exposure:
-    """One release of all tables of the questions: the entries that a pair differs in are attacked."""
+    """Releases of all tables of the questions that share the budget; entries that a pair differs in are attacked."""
+    number = task.settings.releases
+    mu = task.mu / math.sqrt(number)
     terms = contributions(questions.layout())
     statistic = whole_sums(terms.sums(columns(task.worst[0])), terms)
-    release = IntegerGaussian(mu=task.mu)(statistic, task.noise(), owner=task.owner)
-    noise = terms.deviation(task.mu, 1.0)
+    payloads = {
+        place: IntegerGaussian(mu=mu)(
+            statistic, task.rng_for("release", place), owner=task.owner, release_id=f"tables {place} of {task.owner}"
+        )
+        for place in task.deal_releases(number)
+    }
+    noise = terms.deviation(mu, 1.0)
 
     def pair_of(data: World, neighbour: World) -> GaussianPair:
         first, second = (terms.sums(columns(world)).astype(float) for world in (data, neighbour))
         moved = first != second
         # A pair that differs in no count has one entry to draw.
         moved[0] |= not moved.any()
-        return GaussianPair(first[moved], second[moved], noise)
+        return GaussianPair(np.tile(first[moved], number), np.tile(second[moved], number), noise)
 
-    return Exposure({0: release}, task.pairs(pair_of))
+    return Exposure(payloads, task.pairs(pair_of))
 
 
 def allowed_tables(task: Task[ThresholdSettings]) -> Exposure:
@@ -246,6 +254,11 @@ def artifacts(task: Task[ArtifactSettings]) -> Exposure:
     drawn = noise.release(draws, task.rng_for("repetitions"), owner="experimenter", release_id="repetitions").value
     share = exact_by_means(drawn.sum(axis=2), 0)
     return Exposure(payloads, task.pairs(pair_of), {"recovered_share": share})
+
+
+def noisy_exposure(task: Task[ArtifactSettings]) -> Exposure:
+    """The table of cases by exposure in each artifact, whose releases share the budget by a ledger."""
+    return _noisy_tables(task, _table("exposed", 2), partial(_columns, "exposed", 2))
 
 
 def seeded_answers(task: Task[CountSettings]) -> Exposure:
