@@ -186,9 +186,9 @@ interval_coverage = Lines(
         behind={"interval_coverage_without_noise": "noise of privacy left out"},
     ),
     ends="Intervals that hold the truth at ε = {place}",
-    caption="Share of 95 % intervals that hold the numbers by which the records were made; grey: of intervals at the "
-    "same centres that leave the noise of privacy out. A panel for each method with intervals, in the cases with the "
-    "most of them. Means over {replicates}.",
+    caption="Share of 95 % intervals that hold the numbers by which the records were made, or the exact numbers of the "
+    "records where intervals are about these; grey: of intervals at the same centres that leave the noise of privacy "
+    "out. A panel for each method with intervals, in the cases with the most of them. Means over {replicates}.",
     **BY_METHOD,
 )
 interval_half_width = Lines(

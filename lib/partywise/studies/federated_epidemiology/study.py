@@ -114,7 +114,7 @@ STUDY = Study(
         "coverage_by_number": Figure("accuracy"),
         "published_widths": Figure("accuracy"),
         "records_named": Figure("accuracy"),
-        "interval_coverage": Figure("accuracy"),
+        "interval_coverage": Figure("partywise.plot.intervals:interval_coverage"),
     },
     check=check,
 )

@@ -29,7 +29,6 @@ from ....methods.epidemiology.consistency import ReleasedTables
 from ....methods.epidemiology.estimates.inference import Inference
 from ....methods.epidemiology.estimates.report import report
 from ....methods.epidemiology.options import GeometricBoxOptions, RoundedOptions, SuppressedOptions
-from ....plot import intervals
 from ....plot.interval_rows import IntervalRows, draw_rows
 from ..measures import KINDS
 from ..metrics import ABOUT_RECORDS, kind_of
@@ -69,13 +68,6 @@ numbers_by_epsilon = Lines(
     "errors of these, and geometric mean of the widths of their intervals over those of the pooled records for a "
     "population, against the target epsilon; a column for each of the first three cases. Methods beyond six are in the "
     "summary of the study. Means over {replicates}.",
-)
-interval_coverage = replace(
-    intervals.interval_coverage,
-    caption="Share of 95 % intervals that hold the truth: numbers of the population of generated records, and of a "
-    "shipped table the exact numbers of its records; grey: of intervals at the same centres that leave the noise of "
-    "privacy out. A panel for each method with intervals, in the cases with the most of them. Means over {replicates}.",
-    none="No case has private methods with intervals at several targets of epsilon in this configuration.",
 )
 
 
