@@ -81,14 +81,15 @@ def _noisy_tables(task: Task[CountSettings], questions: Questions, columns: Call
         )
         for place in task.deal_releases(number)
     }
-    noise = terms.deviation(mu, 1.0)
+    # The mean of releases of one statistic is sufficient: it is one release of the whole budget.
+    noise = terms.deviation(task.mu, 1.0)
 
     def pair_of(data: World, neighbour: World) -> GaussianPair:
         first, second = (terms.sums(columns(world)).astype(float) for world in (data, neighbour))
         moved = first != second
         # A pair that differs in no count has one entry to draw.
         moved[0] |= not moved.any()
-        return GaussianPair(np.tile(first[moved], number), np.tile(second[moved], number), noise)
+        return GaussianPair(first[moved], second[moved], noise)
 
     return Exposure(payloads, task.pairs(pair_of))
 
