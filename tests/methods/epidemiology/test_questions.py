@@ -196,3 +196,13 @@ def test_bands_without_end_have_shares_and_no_quantiles():
 def test_person_time_of_two_causes_of_one_time_is_released_once():
     layout = Questions(incidence=[Incidence("t", cause, ["x"], 9) for cause in "cd"]).layout()
     assert [item.name for item in layout.items] == ["exit by c", "exit by d", "t"]
+
+
+def test_a_declared_table_is_expected_in_larger_tables_as_well():
+    """The table of three variables was planned as if the declared pair were independent."""
+    levels = {name: [0, 1] for name in ("arm", "died", "sex")}
+    questions = Questions(levels=levels, cross=[("arm", "died", "sex")], complete=list(levels))
+    expected = {("arm", "died"): [[0.4, 0.1], [0.3, 0.2]], "sex": 0.25}
+    answers = {answer.name: answer for answer in questions.plan(3000, 4.0, expected=expected)}
+    assert answers["risk difference"].estimate == pytest.approx(0.2)
+    assert answers["Mantel-Haenszel risk ratio"].estimate == pytest.approx(2.0)

@@ -78,6 +78,17 @@ class Variable:
         codes = self.declared_codes(columns)
         return np.where(codes < 0, self.known_levels, codes) if self.missing else codes
 
+    def draw(self, codes: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Draw columns of records with these levels (n,), numbers uniformly in their bands."""
+        column = self.columns[0]
+        if self.edges:
+            if self.column:
+                return {}
+            numbers = _in_bands(self.edges, np.minimum(codes, self.known_levels - 1), rng)
+            return {column: np.where(codes < self.known_levels, numbers, np.nan)}
+        texts = np.array([*map(str, self.values), ""])
+        return {column: texts[codes]}
+
     @property
     def canonical_order(self) -> np.ndarray:
         """Numbers of the levels in sorted order; bands keep theirs."""
@@ -99,6 +110,13 @@ def _comparable(value: object, kind: str) -> object:
         except ValueError:
             return float("nan")
     return value
+
+
+def _in_bands(edges: Sequence[float], bands: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Numbers (n,) that are uniform in bands; of a band without an end its other end."""
+    low, high = np.array(edges[:-1])[bands], np.array(edges[1:])[bands]
+    low, high = np.where(np.isfinite(low), low, high), np.where(np.isfinite(high), high, low)
+    return low + (high - low) * rng.random(len(bands))
 
 
 @dataclass(frozen=True)
@@ -130,6 +148,13 @@ class ExitVariable(Variable):
         block = np.where(cause < 0, len(self.values), cause)
         followed = (times > self.edges[-1]) | ((times == self.edges[-1]) & (cause < 0))
         return np.where(followed, len(self.levels) - 1, block * self.bins + bins)
+
+    def draw(self, codes: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Draw times and causes of records that leave so, uniformly in their bins."""
+        followed = codes == len(self.levels) - 1
+        block = np.where(followed, len(self.values), codes // self.bins)
+        times = np.where(followed, self.edges[-1], _in_bands(self.edges, codes % self.bins, rng))
+        return {self.time: times, self.cause: np.array([*map(str, self.values), ""])[block]}
 
 
 @dataclass(frozen=True)

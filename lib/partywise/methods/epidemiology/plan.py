@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod, sqrt
 
 import numpy as np
@@ -34,6 +34,31 @@ def expected_tables(chosen: TableNoise, records: int, expected: Expected) -> Rel
     return consistent_tables(terms, np.concatenate(parts), chosen.sd, size, party_sizes, excess=chosen.excess)
 
 
+def draw_expected(layout: Layout, expected: Expected, n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Draw columns (n,) of records that are as expected.
+
+    Variables of a declared table are drawn together, the largest table first, and others on their own; numbers are
+    uniform in bands and bins, and normal in the range of means where no variable is in their bands.
+    """
+    shares, codes = _Shares(layout, expected), dict[str, np.ndarray]()
+    for names, known, conditional in shares.factors(tuple(layout.variables)):
+        shape = conditional.shape[len(known) :]
+        edges = np.cumsum(conditional.reshape(-1, prod(shape)), axis=1)
+        group = np.zeros(n, dtype=int)
+        if known:
+            group = np.ravel_multi_index(tuple(codes[name] for name in known), conditional.shape[: len(known)])
+        places = np.minimum((rng.random(n)[:, None] > edges[group]).sum(axis=1), prod(shape) - 1)
+        codes |= dict(zip(names[len(known) :], np.unravel_index(places, shape), strict=True))
+    columns = dict[str, np.ndarray]()
+    for name, code in codes.items():
+        columns |= layout.variables[name].draw(code, rng)
+    for item in layout.moments:
+        if item.column not in columns:
+            mean, deviation = shares.moments.get(item.column, (item.centre, item.half / 2))
+            columns[item.column] = np.clip(rng.normal(mean, deviation, n), item.low, item.high)
+    return columns
+
+
 class _Shares:
     """Expected shares of the cells of tables, and expected moments."""
 
@@ -54,19 +79,37 @@ class _Shares:
             else:
                 self.tables[names] = _checked_shares(key, value, [layout.variables[name] for name in names])
 
+    def factors(self, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], np.ndarray]]:
+        """Yield names of variables, those of them that are known before, and shares of the others given these.
+
+        Declared tables come first, the largest before others; a variable of none is independent of all.
+        """
+        before: list[str] = []
+        declared = sorted(self.tables, key=len, reverse=True)
+        for holder in [*declared, *((name,) for name in names)]:
+            known = tuple(name for name in holder if name in before)
+            new = tuple(name for name in holder if name in names and name not in before)
+            if new and (len(known + new) > 1 or len(holder) == 1):
+                if len(holder) > 1:
+                    shares = marginal(self.tables[holder], holder, known + new)
+                else:
+                    shares = self.of_variable(self.layout.variables[holder[0]])
+                total = shares.sum(axis=tuple(range(len(known), len(known + new))), keepdims=True)
+                before += new
+                yield known + new, known, shares / np.maximum(total, 1e-300)
+
     def of_table(self, table: Table) -> np.ndarray:
-        """Shares of the cells of a table: as declared, or the product of those of its variables.
+        """Shares of the cells of a table, as declared tables have its variables, which else are independent.
 
         Every party is expected to have the same shares.
         """
         if table.names[-1:] == (PARTY,):
             return np.multiply.outer(self.of_table(Table(table.variables[:-1])), self.of_variable(table.variables[-1]))
-        for names, shares in self.tables.items():
-            if set(table.names) <= set(names) and len(table.names) > 1:
-                return marginal(shares, names, table.names)
-        product = np.ones(())
-        for variable in table.variables:
-            product = np.multiply.outer(product, self.of_variable(variable))
+        product = np.ones(table.shape)
+        for names, _, shares in self.factors(table.names):
+            axes = [table.names.index(name) for name in names]
+            places = tuple(slice(None) if axis in axes else None for axis in range(len(table.shape)))
+            product = product * shares.transpose(np.argsort(axes))[places]
         return product
 
     def of_variable(self, variable: Variable) -> np.ndarray:

@@ -93,31 +93,20 @@ class QuestionBlock(CheckedFields):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnEpidemiologySettings(OwnClients, EpidemiologyCaseSettings):
-    """Own records of several clients, of which one release answers the questions.
+class AskedColumns(CheckedFields):
+    """Columns with what is public of them, and the questions that are asked of them.
 
     columns : with public ``levels``, ``edges`` of bands or ``bounds`` of means, and ``because``
     questions : that the release answers
-    target : whether intervals are about a population, or about these records
     """
 
     columns: tuple[ColumnBlock, ...] = ()
     questions: QuestionBlock
-    target: Target = "population"
-
-    needs_columns: ClassVar[bool] = False
-    takes_edges: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        if self.user is not None:
-            raise ValueError(f"user is {self.user!r}: a record is one person here; bring one row per person.")
-        self.check_clients()
         self._check_columns()
         # Levels, bands and ranges that contradict each other are an error before any file is opened.
         _ = self.question_set
-        if self.organisations:
-            self._check_organisations()
         super().__post_init__()
 
     def _check_columns(self) -> None:
@@ -194,6 +183,34 @@ class OwnEpidemiologySettings(OwnClients, EpidemiologyCaseSettings):
         return column.levels or Bands(column.edges or (), whole=column.name in self.questions.whole)
 
     @property
+    def _never_empty(self) -> set[str]:
+        """Columns that are complete, or of which means are taken and that may not be missing."""
+        asked = self.questions
+        return {*asked.complete, *(name for name in asked.means if name not in asked.may_be_missing)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnEpidemiologySettings(OwnClients, AskedColumns, EpidemiologyCaseSettings):
+    """Own records of several clients, of which one release answers the questions.
+
+    target : whether intervals are about a population, or about these records
+    """
+
+    target: Target = "population"
+
+    needs_columns: ClassVar[bool] = False
+    takes_edges: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.user is not None:
+            raise ValueError(f"user is {self.user!r}: a record is one person here; bring one row per person.")
+        self.check_clients()
+        AskedColumns.__post_init__(self)
+        if self.organisations:
+            self._check_organisations()
+
+    @property
     def response_columns(self) -> dict[str, str]:
         """Times and causes of curves."""
         return dict(self.questions.roles())
@@ -222,12 +239,6 @@ class OwnEpidemiologySettings(OwnClients, EpidemiologyCaseSettings):
         return replace(
             holder, columns=columns, roles={role: name for role, name in holder.roles.items() if name in names}
         )
-
-    @property
-    def _never_empty(self) -> set[str]:
-        """Columns that are complete, or of which means are taken and that may not be missing."""
-        asked = self.questions
-        return {*asked.complete, *(name for name in asked.means if name not in asked.may_be_missing)}
 
     @property
     def natural_clients(self) -> tuple[str, ...]:

@@ -99,7 +99,11 @@ STUDY = Study(
         "suppressed": Protocol(SuppressedOptions, extra=("server",), file="suppression", release=NO_NOISE),
         "rounded": Protocol(RoundedOptions, extra=("server",), file="rounding", release=NO_NOISE),
         "geometric_box": Protocol(GeometricBoxOptions, extra=("server", "aggregator")),
-        "tables": Protocol(TablesOptions, extra=("server",)),
+        "tables": Protocol(
+            TablesOptions,
+            extra=("server",),
+            precision=Lazy("partywise.studies.federated_epidemiology.precision:QuestionsModel"),
+        ),
         "products": Protocol(ProductsOptions, extra=("analyst",)),
     },
     measures=EpidemiologyMeasures,
