@@ -43,7 +43,7 @@ def test_the_epsilon_of_a_half_width_reaches_it():
 MISTAKES = [
     ({"because": " "}, "because is missing: state where"),
     ({"questions": {**BLOCK["model"]["questions"], "where": {"sex": ["f"]}}}, "questions.where is given"),
-    ({"expected": {"dose": 0.2}}, "expected has 'dose'"),
+    ({"expectations": {"dose": 0.2}}, "expected has 'dose'"),
     ({"columns": BLOCK["model"]["columns"][1:]}, "questions has 'arm'"),
 ]
 

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
 
 from ...core.randomness import Rng
 from ...federation.estimators.precision import MadeUp, Precision, made_up_clients, require_because
-from ...methods.epidemiology.contributions import contributions
+from ...methods.epidemiology.contributions import TableNoise, contributions
 from ...methods.epidemiology.estimates.inference import Answer, Inference
 from ...methods.epidemiology.estimates.report import report
 from ...methods.epidemiology.model import EpidemiologyEstimate, EpidemiologyFacts
 from ...methods.epidemiology.plan import Expected, draw_expected, expected_tables
 from .own_settings import AskedColumns
 
+# A fit without noise, of parties that do not matter.
+EXACT = EpidemiologyEstimate(names=("all",))
+
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionsModel(AskedColumns):
     """Records of which questions will be asked, as they are expected; columns and questions as of own tables.
 
-    expected : shares by variable in the order of its levels (of two levels that of the last), shares of the cells of a
+    expectations : shares by variable in the order of its levels (of two levels that of the last), shares of the cells of a
         table by its variables, as ``arm x died``, and [mean, standard deviation] by column of means
     because : where levels, ranges and shares are public
     """
 
-    expected: dict[str, object] = field(default_factory=dict)
+    expectations: dict[str, object] = field(default_factory=dict)
     because: str = ""
 
     def __post_init__(self) -> None:
@@ -35,17 +38,17 @@ class QuestionsModel(AskedColumns):
         require_because(self.because, "the levels, ranges and shares are public, such as an earlier study")
         if self.questions.where:
             raise ValueError("questions.where is given: the number of such records is not known; ask about all.")
-        self._answers(1000, 0.0)
+        self._answers(1000)
 
     @property
     def shares(self) -> Expected:
         """Expected shares and moments by names of `Questions.plan`."""
-        keys = {key: tuple(key.split(" x ")) if " x " in key else key for key in self.expected}
-        return {keys[key]: np.asarray(value, dtype=float) for key, value in self.expected.items()}
+        keys = {key: tuple(key.split(" x ")) if " x " in key else key for key in self.expectations}
+        return {keys[key]: np.asarray(value, dtype=float) for key, value in self.expectations.items()}
 
     def targets(self, wanted: Sequence[str]) -> tuple[str, ...]:
         """Names of the targets: those that are asked for, otherwise all; ValueError for one that it does not have."""
-        names = list(self._answers(1000, 0.0))
+        names = list(self._answers(1000))
         for name in wanted:
             if name not in names:
                 raise ValueError(f"{name!r} is not a number of these questions: give one of {', '.join(names)}.")
@@ -62,7 +65,7 @@ class QuestionsModel(AskedColumns):
     ) -> Precision:
         """Return the precision by expected tables, with the noise that an estimate states."""
         fit = cast(EpidemiologyEstimate, estimate)
-        noisy, exact = self._answers(n, fit.noise_sd, fit), self._answers(n, 0.0, fit)
+        noisy, exact = self._answers(n, fit), self._answers(n, replace(fit, noise_sd=0.0, excess=0.0))
         return _precision([noisy[name] for name in targets], [exact[name] for name in targets])
 
     def reported_precision(self, estimate: object, targets: Sequence[str]) -> Precision:
@@ -88,11 +91,11 @@ class QuestionsModel(AskedColumns):
         """Empty: numbers have units of their own."""
         return ""
 
-    def _answers(self, n: int, sd: float, fit: EpidemiologyEstimate | None = None) -> dict[str, Answer]:
-        """Expected answers by name, with noise of a deviation in steps in every entry."""
-        known = EpidemiologyEstimate(names=("all",)) if fit is None else fit
-        terms = contributions(self.question_set.layout(known.names), known.weights, known.distribution)
-        released = expected_tables(terms, n, sd, self.shares)
+    def _answers(self, n: int, fit: EpidemiologyEstimate = EXACT) -> dict[str, Answer]:
+        """Expected answers by name, with the noise of a fit."""
+        terms = contributions(self.question_set.layout(fit.names), fit.weights, fit.distribution)
+        assert isinstance(fit.noise_sd, float)
+        released = expected_tables(TableNoise(terms, fit.distribution, 0.0, fit.noise_sd, fit.excess), n, self.shares)
         return {answer.name: answer for answer in report(released, Inference())}
 
 
