@@ -25,8 +25,8 @@ EXACT = EpidemiologyEstimate(names=("all",))
 class QuestionsModel(AskedColumns):
     """Records of which questions will be asked, as they are expected; columns and questions as of own tables.
 
-    expectations : shares by variable in the order of its levels (of two levels that of the last), shares of the cells of
-        a table by its variables, as ``arm x died``, and [mean, standard deviation] by column of means
+    expectations : shares by variable in the order of its levels (of two levels that of the last), shares of the cells
+        of a table by its variables, as ``arm x died``, and [mean, standard deviation] by column of means
     because : where levels, ranges and shares are public
     """
 
