@@ -136,21 +136,6 @@ class AskedColumns(CheckedFields):
                 f"columns has {unread[0]!r}, which the questions do not read: ask for it, or leave it out."
             )
 
-    def _check_organisations(self) -> None:
-        """Raise a named error for columns that are not at one party each, or whose records could not be matched."""
-        from ...methods.epidemiology.protocols.products import items_by_party
-
-        where, parties = "questions.column_holders", [table.party for table in self.tables]
-        if sorted(self.organisations) != sorted(parties):
-            raise ValueError(f"{where} has {sorted(self.organisations)}: give one entry for each party of tables.")
-        if self.id is None or self.missing == "drop":
-            key, value = ("id", self.id) if self.id is None else ("missing", self.missing)
-            raise ValueError(
-                f"{key} is {value!r}: parties with different columns of the same records need the id of each and "
-                "leave none out; name the column, and give missing: refuse."
-            )
-        items_by_party(self.question_set.layout(parties), self.organisations)
-
     @cached_property
     def question_set(self) -> Questions:
         """The question set with its public levels, bands and ranges."""
@@ -209,6 +194,21 @@ class OwnEpidemiologySettings(OwnClients, AskedColumns, EpidemiologyCaseSettings
         AskedColumns.__post_init__(self)
         if self.organisations:
             self._check_organisations()
+
+    def _check_organisations(self) -> None:
+        """Raise a named error for columns that are not at one party each, or whose records could not be matched."""
+        from ...methods.epidemiology.protocols.products import items_by_party
+
+        where, parties = "questions.column_holders", [table.party for table in self.tables]
+        if sorted(self.organisations) != sorted(parties):
+            raise ValueError(f"{where} has {sorted(self.organisations)}: give one entry for each party of tables.")
+        if self.id is None or self.missing == "drop":
+            key, value = ("id", self.id) if self.id is None else ("missing", self.missing)
+            raise ValueError(
+                f"{key} is {value!r}: parties with different columns of the same records need the id of each and "
+                "leave none out; name the column, and give missing: refuse."
+            )
+        items_by_party(self.question_set.layout(parties), self.organisations)
 
     @property
     def response_columns(self) -> dict[str, str]:
