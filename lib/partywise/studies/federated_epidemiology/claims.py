@@ -127,7 +127,7 @@ _THRESHOLD = Claim(
     remedy=_REMEDY,
     states="none",
     settings=ThresholdSettings,
-    generate=Lazy("partywise.studies.federated_epidemiology.neighbours:another_case"),
+    generate=Lazy("partywise.studies.federated_epidemiology.leaks:another_case"),
     published=_form("tables", "allowed_tables"),
     correction=_form("tables", "noisy_birthdays"),
 )

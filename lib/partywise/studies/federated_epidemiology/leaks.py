@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from scipy.special import bdtr
@@ -12,8 +13,8 @@ from scipy.special import bdtr
 from ...audits.attacks.nested_counts import exact_by_means, named_by_jumps, read_by_differences, read_by_margins
 from ...audits.exposure import Exposure, Task, unproved_release
 from ...audits.pairs import ClearPair, DistributionPair, GaussianPair, ResponseDistributionPair, clear_exposure
-from ...audits.worlds import World
-from ...core.randomness import stream
+from ...audits.worlds import AuditData, World
+from ...core.randomness import Rng, stream
 from ...federation.exchanges.noisy_sums import GeometricNoise
 from ...methods.epidemiology.contributions import contributions
 from ...methods.epidemiology.layout import Columns
@@ -23,8 +24,9 @@ from ...methods.epidemiology.questions import Bands, Questions
 from ...privacy.audit.exact import finite_epsilon
 from ...privacy.mechanisms.integer import IntegerGaussian
 from .claims import AnswerSettings, ArtifactSettings, CountSettings, NestedSettings, SplitSettings, ThresholdSettings
-from .neighbours import TARGET
 
+# Values of the record that the worst pair differs in; leaks ask at this value, which is public.
+TARGET = 0.5
 # Birthdays of 40 years, regions of unequal size, cells of a table of counts, bands of the corrected nested counts.
 DAYS, REGIONS, CELLS, BANDS = 14_610, 75, 20, 100
 BINARY = (0, 1)
@@ -33,6 +35,16 @@ BIRTHDAYS = Questions(
     cross=[("before", "case"), ("up to", "case")],
     complete=["before", "up to", "case"],
 )
+
+
+def another_case(settings: CountSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
+    """One record is a case or is not; in the ordinary pair it is replaced by one with other values as well."""
+    rng, n = rng_for("records"), settings.n
+    x = np.repeat(rng.random((1, n, settings.columns)), 4, axis=0)
+    y = np.repeat((rng.random(n) < settings.prevalence).astype(float)[None], 4, axis=0)
+    x[:2, 0], y[:2, 0] = TARGET, (1.0, 0.0)
+    x[3, 0], y[3, 0] = rng.random(settings.columns), float(rng.random() < settings.prevalence)
+    return AuditData(x, y)
 
 
 def _table(name: str, levels: int) -> Questions:
