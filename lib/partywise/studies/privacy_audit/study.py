@@ -81,7 +81,7 @@ STUDY = Study(
     title="What the sources claim about privacy, and what holds",
     question="Which of the privacy claims of the sources hold?",
     references="Seeds 000 to 004, and fdpcox, fedeca, nvflare_km, vantage6_km, exact_cox, flower, flip, "
-    "nvflare_filters, fed_biomed and pfl: all sources with claims",
+    "nvflare_filters, fed_biomed, pfl, dsvert, datashield and rounding: all sources with claims",
     spec=AuditConstants,
     sources=all_claims(),
     reads=modules(),
