@@ -7,44 +7,11 @@ import json
 
 import pytest
 
-from deployment_cases import Apart
+from deployment_cases import HELD, Columns
 from partywise.core.errors import ConfigError, DataMissing
-from partywise.core.randomness import stream
 from partywise.deployment.deployments import Deployment
 from partywise.experiment.data import generate
 from release_folders import checked, json_of, publish
-
-HELD = {"clinic": ["arm", "sex", "age"], "office": ["died", "years", "cause"]}
-
-
-class Columns(Apart):
-    """A clinic with arms and covariates of 300 patients, an office with their deaths."""
-
-    def __init__(self) -> None:
-        super().__init__("federated_epidemiology")
-        rng, records = stream(4, "columns apart"), []
-        for k in range(300):
-            drug, years = rng.random() < 0.5, rng.exponential(4)
-            died = "yes" if rng.random() < 0.3 + 0.3 * drug else "no"
-            cause = "death" if rng.random() < 0.6 else ""
-            sex = str(rng.choice(["f", "m", ""], p=[0.5, 0.45, 0.05]))
-            clinic = [f"p{k}", ("no", "yes")[int(drug)], sex, f"{rng.uniform(40, 80):.0f}"]
-            records.append((clinic, [f"p{k}", died, f"{years:.2f}", cause]))
-        self.files = {
-            name: {f"{name}.csv": (("patient", *HELD[name]), [record[place] for record in records])}
-            for place, name in enumerate(HELD)
-        }
-        self.settings["tables"] = [{"party": name, "file": f"{name}.csv"} for name in HELD]
-        incidence = {"time": "years", "cause": "cause", "causes": ["death"], "horizon": 8, "bins": 4}
-        self.settings["questions"] |= {"column_holders": HELD, "incidence": [incidence]}
-        self.grid["parties"], self.method = [2], {"protocol": "products"}
-        self.network |= {"rows": 300, "mode": "release", "publisher": "analyst"}
-        ports = self.network["parties"].values()
-        self.network["parties"] = dict(zip(self.names, ports, strict=False))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*self.files, "analyst")
 
 
 def test_the_folder_of_products_has_every_number_and_is_checked_without_data(tmp_path, capsys):

@@ -22,6 +22,8 @@ STUDIES = tuple(name for name in available() if any(source.apart for source in l
 # Table of a party: header and rows; tables by file by party.
 Table = tuple[Sequence[str], list[list[str]]]
 DAYS, PEOPLE, FIRST_PORT = 24, 60, 47110
+# Columns of the organisations of `Columns`.
+HELD = {"clinic": ["arm", "sex", "age"], "office": ["died", "years", "cause"]}
 
 
 class Apart:
@@ -322,3 +324,33 @@ def clients_of_kinds() -> Apart:
     case.network |= {"rows": sizes, "epsilon": 8.0, "publisher": "server"}
     case.grid |= {"epsilon": [8.0]}
     return case
+
+
+class Columns(Apart):
+    """A clinic with arms and covariates of 300 patients, an office with their deaths."""
+
+    def __init__(self) -> None:
+        super().__init__("federated_epidemiology")
+        rng, records = stream(4, "columns apart"), []
+        for k in range(300):
+            drug, years = rng.random() < 0.5, rng.exponential(4)
+            died = "yes" if rng.random() < 0.3 + 0.3 * drug else "no"
+            cause = "death" if rng.random() < 0.6 else ""
+            sex = str(rng.choice(["f", "m", ""], p=[0.5, 0.45, 0.05]))
+            clinic = [f"p{k}", ("no", "yes")[int(drug)], sex, f"{rng.uniform(40, 80):.0f}"]
+            records.append((clinic, [f"p{k}", died, f"{years:.2f}", cause]))
+        self.files = {
+            name: {f"{name}.csv": (("patient", *HELD[name]), [record[place] for record in records])}
+            for place, name in enumerate(HELD)
+        }
+        self.settings["tables"] = [{"party": name, "file": f"{name}.csv"} for name in HELD]
+        incidence = {"time": "years", "cause": "cause", "causes": ["death"], "horizon": 8, "bins": 4}
+        self.settings["questions"] |= {"column_holders": HELD, "incidence": [incidence]}
+        self.grid["parties"], self.method = [2], {"protocol": "products"}
+        self.network |= {"rows": 300, "mode": "release", "publisher": "analyst"}
+        ports = self.network["parties"].values()
+        self.network["parties"] = dict(zip(self.names, ports, strict=False))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.files, "analyst")

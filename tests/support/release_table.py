@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from deployment_cases import FIRST_PORT, PEOPLE, Apart
+from deployment_cases import FIRST_PORT, PEOPLE, Apart, Columns
 from every_protocol import block, fits, generated, planned
 from partywise.deployment.publication.release_folder import publisher_of
 from partywise.deployment.rehearsal import (
@@ -42,7 +42,9 @@ NOTHING = ("", "", "")
 
 def folder_of(study: str, method: str, more: Mapping[str, Any]) -> str:
     """Who can publish what a method measures, or why nobody can; ``more`` is what it needs of its options."""
-    case, planned_method = Apart(study), planned(study).methods[method]
+    planned_method = planned(study).methods[method]
+    # The one method whose parties hold different columns of the records, in a study of different records.
+    case = Columns() if planned_method.protocol_name == "products" else Apart(study)
     # The one method of the case has no other to be compared with.
     case.method = {key: one for key, one in block(study)["methods"][method].items() if key != "without_noise"} | more
     if study == "label_private" and planned_method.places:
