@@ -33,7 +33,7 @@ KNOWN |= {
 }
 OF_REFERENCE = {"type", "title", "authors", "notes", "year", "doi", "url", "license", "status"}
 # Types of works that a reference of this project may have, of the forty that the standard knows.
-TYPES = {"article", "data", "generic", "report", "software", "unpublished"}
+TYPES = {"article", "book", "data", "generic", "report", "software", "unpublished"}
 DOI = re.compile(r"10\.\d{4,9}(\.\d+)?/[A-Za-z0-9:/_;\-.()\[\]\\]+")
 
 
