@@ -10,7 +10,13 @@ from pathlib import Path
 import numpy as np
 from scipy.special import bdtr
 
-from ...audits.attacks.nested_counts import exact_by_means, named_by_jumps, read_by_differences, read_by_margins
+from ...audits.attacks.nested_counts import (
+    Show,
+    exact_by_means,
+    named_by_jumps,
+    read_by_differences,
+    read_by_margins,
+)
 from ...audits.exposure import Exposure, Task, unproved_release
 from ...audits.pairs import ClearPair, DistributionPair, GaussianPair, ResponseDistributionPair, clear_exposure
 from ...audits.worlds import AuditData, World
@@ -106,6 +112,13 @@ def _noisy_tables(task: Task[CountSettings], questions: Questions, columns: Call
     return Exposure(payloads, task.pairs(pair_of))
 
 
+def read_diagnoses(settings: ThresholdSettings, data: World) -> np.ndarray:
+    """Mask of the targets whose diagnosis two allowed tables give away."""
+    cases = _cases(data)
+    read, diagnoses = read_by_differences(_levels(data.x[:, 0], DAYS), cases, settings.threshold)
+    return np.asarray((read & (diagnoses == cases))[: settings.targets])
+
+
 def allowed_tables(task: Task[ThresholdSettings]) -> Exposure:
     """Tables of cases born before a day and up to it, each unless it has a small count."""
     settings, data = task.settings, task.worst[0]
@@ -115,9 +128,7 @@ def allowed_tables(task: Task[ThresholdSettings]) -> Exposure:
         values = suppress(terms.sums(_birthday_columns(world)), terms, None, threshold=settings.threshold)
         return np.asarray(np.nan_to_num(values, nan=-1.0))
 
-    cases = _cases(data)
-    read, diagnoses = read_by_differences(_levels(data.x[:, 0], DAYS), cases, settings.threshold)
-    right = (read & (diagnoses == cases))[: settings.targets]
+    right = read_diagnoses(settings, data)
     return clear_exposure(task, tables, "row", recovered_entries=int(right.sum()), recovered_share=float(right.mean()))
 
 
@@ -153,6 +164,12 @@ def noisy_regions(task: Task[ThresholdSettings]) -> Exposure:
     return _noisy_tables(task, _table("region", REGIONS), _regions)
 
 
+def named_cases(data: World, show: Show) -> np.ndarray:
+    """Mask of the cases that jumps of the shown counts name, in any of the orders."""
+    cases = _cases(data)
+    return np.asarray(named_by_jumps(list(data.x.T), cases, show)[cases])
+
+
 def rounded_counts(task: Task[NestedSettings]) -> Exposure:
     """Rounded counts of the cases up to each value, in every order of the records."""
     settings, data = task.settings, task.worst[0]
@@ -161,10 +178,8 @@ def rounded_counts(task: Task[NestedSettings]) -> Exposure:
     def counts(world: World) -> np.ndarray:
         return show(np.cumsum(_cases(world)[np.argsort(world.x, axis=0, kind="stable")], axis=0))
 
-    cases = _cases(data)
-    named = named_by_jumps(list(data.x.T), cases, show)
-    right = int((named & cases).sum())
-    return clear_exposure(task, counts, "row", recovered_entries=right, recovered_share=right / int(cases.sum()))
+    named = named_cases(data, show)
+    return clear_exposure(task, counts, "row", recovered_entries=int(named.sum()), recovered_share=float(named.mean()))
 
 
 def noisy_orders(task: Task[NestedSettings]) -> Exposure:

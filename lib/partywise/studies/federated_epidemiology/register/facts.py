@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ....audits.worlds import World
+from ....core.randomness import stream
 from ....federation.estimators.precision import NORMAL_95
 from ....methods.epidemiology.consistency import ReleasedTables, consistent_tables
 from ....methods.epidemiology.contributions import contributions
@@ -17,8 +19,11 @@ from ....methods.epidemiology.estimates.counts import count_answers
 from ....methods.epidemiology.estimates.inference import Answer, Inference
 from ....methods.epidemiology.estimates.report import report, report_tests
 from ....methods.epidemiology.estimates.tests import HypothesisTest
+from ....methods.epidemiology.published import How, round_to_base
 from ....methods.epidemiology.questions import Questions
 from ..cases import read_cohort
+from ..claims import CountSettings, NestedSettings, ThresholdSettings
+from ..leaks import another_case, named_cases, read_diagnoses
 from ..tables import TABLES, CohortColumn, column_questions
 
 # Widths of the bands from which quartiles of skewed columns are read: near the resolution of the measurement.
@@ -26,6 +31,8 @@ STEPS = {"bilirubin": 0.1, "cholesterol": 2.0, "copper": 1.0, "alkaline phosphat
 # Example of the contingency tables of statsmodels: exposed in the first row, events in the first column.
 FOUR_COUNTS = ((35, 21), (25, 58))
 BINARY = ("no", "yes")
+# Data sets of 1,000 records, 15 % of them cases, on which rules for counts are tried.
+ROOT_SEED, DATA_SETS = 20240601, 20
 FORMS: dict[str, Callable[[float], float]] = {
     "identity": float,
     "log": log,
@@ -58,6 +65,39 @@ def count(questions: str, name: str) -> float:
     variables = [part.partition(" = ")[0] for part in name.split(", ")]
     answers = count_answers(_release(questions).table(*variables), Inference("cohort"))
     return next(float(number.estimate or 0) for number in answers if number.name == name)
+
+
+def read_shares(threshold: int) -> np.ndarray:
+    """Shares (DATA_SETS,) of 200 known birthdays whose diagnoses are differences of tables under the threshold."""
+    settings = ThresholdSettings(threshold=threshold)
+    return np.array([read_diagnoses(settings, data).mean() for data in _data_sets(settings)])
+
+
+def named_shares(base: int, how: How, orders: int) -> np.ndarray:
+    """Shares (DATA_SETS,) of cases at which a count of cases, which grows by one, is seen to grow after rounding."""
+    show = partial(_round_counts, base=base, how=how)
+    return np.array([named_cases(data, show).mean() for data in _data_sets(NestedSettings(orders=orders))])
+
+
+def midpoint_distance(base: int, end: str) -> float:
+    """Largest distance of a count from 1 to 10 times the base ``above`` or ``below`` its midpoint."""
+    counts = np.arange(1, 10 * base + 1)
+    distances = counts - _round_counts(counts, base=base, how="midpoint")
+    return float(distances.max() if end == "above" else -distances.min())
+
+
+def _round_counts(counts: np.ndarray, base: int, how: How) -> np.ndarray:
+    """Counts as a rule without randomness rounds them."""
+    return round_to_base(counts, base, how, stream(ROOT_SEED, "unread"))
+
+
+def _data_sets(settings: CountSettings) -> list[World]:
+    """Records with values by which an analyst may ask, and cases among them."""
+    audits = (
+        another_case(settings, None, partial(stream, ROOT_SEED, "counts", number), Path())
+        for number in range(DATA_SETS)
+    )
+    return [World(data.x[0], data.y[0]) for data in audits]
 
 
 @lru_cache(maxsize=16)
