@@ -189,7 +189,7 @@ def draw(rows: Sequence[Row], path: Path = FIGURE) -> None:
     from partywise.experiment.plotting import style
 
     figure, axes = style.panels(4, 3, 3.0, 2.25)
-    colors = (*style.COLORS, style.BLACK)
+    colors = (*style.COLORS, *style.NEUTRALS)
     for place, (title, below, begin) in enumerate(PANELS):
         first = place % 3 + 6 * (place // 3)
         time, memory = axes[first], axes[first + 3]

@@ -153,6 +153,27 @@ def covariates(size: int) -> Measured:
     yield "federated_survival", time.process_time() - begun, sum(row["bytes"] for row in model.transcript_) / 1e6
 
 
+def certified_tables(axis: int, size: int) -> Measured:
+    """Tables of so many records of the made-up cohort (axis 0), or of so many columns of four levels, by the estimator.
+
+    A cell would add the numbers of the population, which a process computes once from a million records.
+    """
+    from partywise.methods.epidemiology.cohort import cohort_questions, draw_cohort
+    from partywise.methods.epidemiology.estimator import FederatedEpidemiology
+    from partywise.methods.epidemiology.questions import Questions
+
+    begun, rng = time.process_time(), stream(1, "certified tables")
+    if axis == 0:
+        frame, questions = draw_cohort(size, rng), cohort_questions()
+    else:
+        levels = {f"column {k}": range(4) for k in range(size)}
+        frame = {"arm": rng.integers(2, size=1000)} | {name: rng.integers(4, size=1000) for name in levels}
+        questions = Questions(by="arm", levels={"arm": range(2)}, table_one=levels, complete=frame)
+    model = FederatedEpidemiology(questions, epsilon=1.0, delta=DELTA).fit(frame, parties=2, rng=1)
+    model.answers()
+    yield "federated_epidemiology", time.process_time() - begun, sum(row["bytes"] for row in model.transcript_) / 1e6
+
+
 def planning(size: int) -> Measured:
     """The plan of a study of that many cells in 100 cases, its jobs, and the places of its cells in the cube."""
     from partywise.experiment.batches import blocks
@@ -222,14 +243,17 @@ def ledger(owners: int, size: int) -> Measured:
 
 
 RECORDS, LONG = (1000, 3162, 10_000, 31_623, 100_000), ("functional_boosting",)
+COLUMNS = (6, 12, 25, 50, 100)
 CURVES: dict[str, tuple[Callable[[int], Measured], tuple[int, ...]]] = {
     "parties": (parties, (100, 316, 1000, 3162, 10_000)),
     # Records of functional boosting are curves of every predictor and the response, whole in memory.
     **{f"records/{study}": (partial(grown, 0, study), RECORDS[: 4 if study in LONG else 5]) for study in STUDIES},
     **{
-        f"columns/{study}": (partial(grown, 1, study) if STUDIES[study][4][1] else covariates, (6, 12, 25, 50, 100))
+        f"columns/{study}": (partial(grown, 1, study) if STUDIES[study][4][1] else covariates, COLUMNS)
         for study in STUDIES
     },
+    "records/federated_epidemiology": (partial(certified_tables, 0), RECORDS),
+    "columns/federated_epidemiology": (partial(certified_tables, 1), COLUMNS),
     "cells/planning": (planning, (10_000, 100_000, 1_000_000)),
     "cells/gathering": (gathering, (20_000, 60_000)),
     "messages/public": (partial(messages, "public"), (10_000, 100_000, 1_000_000)),
