@@ -16,6 +16,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +38,10 @@ CASES: dict[str, tuple[tuple[str, dict[str, Any], int, float], ...]] = {
     ),
     "label_private": (("generated", {"n": 5000, "k": 5}, 2, 1.0), ("generated", {"n": 5000, "k": 5}, 4, 1.0)),
     "sliced_inverse_regression": (("simulated", {"model": "II", "n": 500, "p": 5}, 10, 2.0),),
+    "federated_epidemiology": (
+        ("generated", {"n": 3000}, 3, 2.0),
+        ("generated", {"n": 3000, "partition": "columns"}, 2, 2.0),
+    ),
     "federated_survival": (
         ("generated", {"n": 3000, "covariates": False}, 3, 1.0),
         ("generated", {"n": 3000}, 3, 8.0),
@@ -72,8 +77,17 @@ class Ends(NamedTuple):
 
 def ends_of(estimate: Any, data: Any) -> Ends:
     """Intervals of an estimate, whichever study it is of."""
+    from partywise.methods.epidemiology.estimates.inference import Inference
+    from partywise.methods.epidemiology.estimates.report import report
     from partywise.models.intervals import Intervals
 
+    if hasattr(data, "questions"):
+        rows = [
+            [row for row in report(fit.tables(data.questions), Inference()) if {"=", "risk"} & set(row.name.split())]
+            for fit in (estimate, replace(estimate, noise_sd=0.0, radius=0.0))
+        ]
+        counted, left_out = (np.array([[row.lower, row.upper] for row in answers], dtype=float) for answers in rows)
+        return Ends("shares and risks", counted, left_out, np.array([data.truth[row.name] for row in rows[0]]))
     if getattr(estimate, "table", None) is not None and estimate.coefficients is None:
         both = [estimate.bands(together=False, noise=noise) for noise in (True, False)]
         counted, left_out = (

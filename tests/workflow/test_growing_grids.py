@@ -145,7 +145,7 @@ def grown_by(config: dict[str, Any], study: str, replicates: int | None = None) 
     """One replicate more in every case of a study, or so many in all of them."""
     grown = copy.deepcopy(config)
     block = grown["studies"][study]
-    for part in (block, *block["cases"].values()):
+    for part in (block, *filter(None, block["cases"].values())):
         if "replicates" in part.get("grid", {}):
             part["grid"]["replicates"] = replicates or part["grid"]["replicates"] + 1
     return grown

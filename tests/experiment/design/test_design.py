@@ -322,7 +322,10 @@ MISTAKES = {
     "no n": ({"n": None}, "n is missing: give it, or epsilon together with half_width"),
     "no noise": ({"method": "federated_survival.reference"}, "draws no noise, so there is nothing to choose"),
     "not designed": ({"method": "vertical_trees.tables"}, "allowed here|not designed yet"),
-    "no design": ({"method": "federated_survival.scores"}, "not designed yet; take one of federated_survival.table"),
+    "no design": (
+        {"method": "federated_survival.scores"},
+        "not designed yet; take one of federated_epidemiology.tables, federated_survival.table",
+    ),
     "no method": ({"method": "federated_survival.tabel"}, "did you mean table"),
     "not identified": ({"n": 300, "largest_epsilon": 0.02}, "does not stand out of its noise at any epsilon up to"),
     "no because": ({"model.because": None}, "model.because is missing: state where the horizon, 60, is public"),

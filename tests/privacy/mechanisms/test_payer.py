@@ -178,7 +178,9 @@ def test_releases_are_made_by_mechanisms_and_noise_is_drawn_by_them_only():
     assert makers == {"privacy/mechanisms/release.py"} | others
     # Worlds of an attack hold noise that nobody releases.
     inside = ("privacy/mechanisms/", "privacy/secure/")
-    assert {n for n in drawers if not n.startswith(inside)} == {"studies/vertical_trees/leaks/slots.py"}
+    # Printed errors of a published system are computed anew from its noise on printed counts.
+    public = {"studies/federated_epidemiology/register/dsvert.py"}
+    assert {n for n in drawers if not n.startswith(inside)} == {"studies/vertical_trees/leaks/slots.py"} | public
 
 
 def test_the_distribution_itself_is_charged_where_the_row_of_a_budget_stands_for_it():

@@ -24,7 +24,8 @@ class IncidenceBlock(CheckedFields):
     """Curves of causes by which records leave, as `Incidence` of the library has them.
 
     time, cause : columns; causes : public entries of the cause, every other entry is a censoring
-    horizon : public end of follow-up, in the unit of the times, in so many bins
+    horizon : public end of follow-up, in the unit of the times
+    bins : of the times until the horizon
     person_time : whether rates are asked for as well
     """
 
