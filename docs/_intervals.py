@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import sys
 import time
 import warnings
@@ -49,6 +50,10 @@ CASES: dict[str, tuple[tuple[str, dict[str, Any], int, float], ...]] = {
 }
 
 
+# Answers about a question set that are shares: of a level, or of an outcome.
+IS_SHARE = re.compile(r"[^|]+ = |risk of ")
+
+
 class Row(NamedTuple):
     """Measurements of a method: ``least`` is the coverage of the number that is covered least often."""
 
@@ -82,9 +87,9 @@ def ends_of(estimate: Any, data: Any) -> Ends:
     from partywise.models.intervals import Intervals
 
     if hasattr(data, "questions"):
+        fits = (estimate, replace(estimate, noise_sd=0.0, radius=0.0))
         rows = [
-            [row for row in report(fit.tables(data.questions), Inference()) if {"=", "risk"} & set(row.name.split())]
-            for fit in (estimate, replace(estimate, noise_sd=0.0, radius=0.0))
+            [row for row in report(fit.tables(data.questions), Inference()) if IS_SHARE.match(row.name)] for fit in fits
         ]
         counted, left_out = (np.array([[row.lower, row.upper] for row in answers], dtype=float) for answers in rows)
         return Ends("shares and risks", counted, left_out, np.array([data.truth[row.name] for row in rows[0]]))
@@ -153,11 +158,18 @@ def measured_row(study: str, method: str, case: tuple[str, dict[str, Any], int, 
         seconds.append(cost)
         if bounds is None:
             continue
-        covered.append((bounds[:, 0] <= truth) & (truth <= bounds[:, 1]))
+        # A number that is not determined has no interval.
+        inside = (bounds[:, 0] <= truth) & (truth <= bounds[:, 1])
+        covered.append(np.where(np.isnan(bounds[:, 0]), np.nan, inside))
         both = (bounds, np.full_like(bounds, np.nan) if without_noise is None else without_noise)
-        widths.append([float(np.mean(ends[:, 1] - ends[:, 0])) / 2 for ends in both])
+        lengths = [ends[:, 1] - ends[:, 0] for ends in both]
+        widths.append(
+            [float(np.mean(row[~np.isnan(row)])) / 2 if not np.isnan(row).all() else np.nan for row in lengths]
+        )
     half_width, without = np.median(widths, axis=0)
-    least = float(np.mean(covered, axis=0).min())
+    rows = np.array(covered)
+    usual = np.mean(~np.isnan(rows), axis=0) >= 0.5
+    least = float(np.nanmean(rows[:, usual], axis=0).min())
     measured = (draws, len(covered), least, float(half_width), float(without), float(np.mean(seconds)))
     of = " ".join(filter(None, (str(case[1].get("family", "")), of)))
     return Row(study, method, of, case[1]["n"], case[3], *measured)
