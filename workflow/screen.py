@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 from textwrap import wrap
 
 from partywise.core.project import IN_CLONE, command
-from partywise.experiment.tables.findings import USUAL, Findings, PrivateResult, weakest_guarantee
+from partywise.experiment.tables.findings import NONE, USUAL, Findings, PrivateResult, weakest_guarantee
 
 WIDTH = 100
 # Lines of the whole screen, which fits on most of them.
@@ -71,16 +70,19 @@ def _guarantee(studies: Sequence[Findings]) -> list[str]:
 
 
 def _table(studies: Sequence[Findings], room: int) -> list[str]:
-    """Return the rows of all studies, as many of each as there is room for."""
-    for most in range(ROWS, 0, -1):
-        lines = _lines([result for study in studies for result in islice(study.results, most)])
-        if len(lines) <= room:
-            return lines
-    rows = [study.results[0] for study in studies if study.results]
-    count = len(rows)
-    while len(lines := _lines(rows[:count])) >= room and count:
-        count -= 1
-    return [*lines, f"{INDENT}and {len(rows) - count} more studies: {command('summary')}"]
+    """Return the rows of all studies: the first of each, then, as long as there is room, further private results."""
+    ranked = sorted(
+        (place > 0 and result.private == NONE, place, number)
+        for number, study in enumerate(studies)
+        for place, result in enumerate(study.results[:ROWS])
+    )
+    firsts = sum(place == 0 for _, place, _ in ranked)
+    for count in range(len(ranked), 0, -1):
+        chosen = sorted((number, place) for _, place, number in ranked[:count])
+        lines = _lines([studies[number].results[place] for number, place in chosen])
+        if len(lines) + (count < firsts) <= room:
+            break
+    return lines if count >= firsts else [*lines, f"{INDENT}and {firsts - count} more studies: {command('summary')}"]
 
 
 def _lines(results: Sequence[PrivateResult]) -> list[str]:

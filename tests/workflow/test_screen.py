@@ -92,11 +92,23 @@ def test_texts_are_wrapped_and_never_cut(tmp_path):
     assert all(word in text for word in title.split())
 
 
-@pytest.mark.parametrize(("count", "rows"), [(1, 5), (4, 5), (6, 4), (9, 2), (18, 1)])
-def test_more_studies_leave_less_room_for_each(tmp_path, count, rows):
+@pytest.mark.parametrize(("count", "rows"), [(1, 5), (4, 20), (6, 25), (9, 25), (18, 25)])
+def test_the_table_has_as_many_rows_of_many_studies_as_there_is_room_for(tmp_path, count, rows):
     lines = shown(tmp_path, {f"study_{i:03d}": study(5) for i in range(count)})
-    assert sum(line.startswith("  a case") for line in lines) == count * rows
+    assert sum(line.startswith("  a case") for line in lines) == rows
     assert lines[-2:] == next_steps("results/mine")
+
+
+def test_every_study_has_a_row_before_any_has_a_second_and_private_results_come_first(tmp_path):
+    """With ten studies each had one row, of which one was of a case without a private method."""
+    names = [f"case {number}" for number in range(20)]
+    results = [PrivateResult(name, "record", "loss, lower", "0.3", "0.2") for name in names]
+    without = [PrivateResult(f"public {name}", "-", "loss, lower", "none", "0.2") for name in names]
+    pairs = {f"study_{i:02d}": study(0, results=(results[i], without[i], results[i])) for i in range(10)}
+    lines = shown(tmp_path, pairs)
+    assert all(any(line.startswith(f"  {name} ") for line in lines) for name in names[:10])
+    first = [line for line in lines if line.startswith(("  case 0 ", "  public case 0 "))]
+    assert len(first) == 3 and sum(line.startswith("  public") for line in lines) == 5
 
 
 def test_too_many_studies_are_counted(tmp_path):
