@@ -74,8 +74,23 @@ def test_what_is_empty_or_not_declared_is_missing_and_the_owner_reads_how_many(f
     assert (data.columns["person"] == "").sum() == 1
 
 
+@pytest.mark.parametrize(("rows", "records"), [(3, 120), (1, 40)])
+def test_persons_with_several_rows_are_protected_as_a_whole(folder, rows, records):
+    """All rows of a person for three times the cost of one, or the first row of each for the cost of one."""
+    changes = asking(incidence=None), setting(user="person", rows_per_user=rows, target="cohort")
+    own, data = made(folder, *changes)
+    assert len(data) == records and data.sizes == (records // 2, records // 2)
+    own.block["spec"]["unit"] = "user"
+    [fitted] = own.fit()
+    assert fitted.scalars["epsilon_certified"] == pytest.approx(1.0, rel=1e-9)
+    assert fitted.scalars["n_protected"] == 40
+
+
 MISTAKES: dict[str, tuple[Change, str]] = {
-    "persons": (setting(user="person", rows_per_user=3), C + "user is 'person': a record is one person here; bring"),
+    "persons": (
+        many(asking(incidence=None), setting(user="person", rows_per_user=3)),
+        C + "target is 'population' with rows_per_user 3: rows of one person are not independent;",
+    ),
     "question without its column": (
         asking(table_one=["kind", "sex"]),
         C + "questions has 'sex', which is not among the columns: list it with levels: [...] or edges",

@@ -189,9 +189,14 @@ class OwnEpidemiologySettings(OwnClients, AskedColumns, EpidemiologyCaseSettings
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.user is not None:
-            raise ValueError(f"user is {self.user!r}: a record is one person here; bring one row per person.")
         self.check_clients()
+        if self.user is not None and self.organisations:
+            raise ValueError(f"user is {self.user!r}: with column_holders a record is one person; leave user out.")
+        if (self.rows_per_user or 1) > 1 and self.target == "population":
+            raise ValueError(
+                f"target is 'population' with rows_per_user {self.rows_per_user}: rows of one person are not "
+                "independent; give target: cohort, or rows_per_user: 1, which keeps the first row of each person."
+            )
         AskedColumns.__post_init__(self)
         if self.organisations:
             self._check_organisations()
