@@ -76,7 +76,7 @@ def _table(studies: Sequence[Findings], room: int) -> list[str]:
         for number, study in enumerate(studies)
         for place, result in enumerate(study.results[:ROWS])
     )
-    firsts = sum(place == 0 for _, place, _ in ranked)
+    firsts, lines, count = sum(place == 0 for _, place, _ in ranked), list[str](), 0
     for count in range(len(ranked), 0, -1):
         chosen = sorted((number, place) for _, place, number in ranked[:count])
         lines = _lines([studies[number].results[place] for number, place in chosen])

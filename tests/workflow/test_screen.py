@@ -111,6 +111,11 @@ def test_every_study_has_a_row_before_any_has_a_second_and_private_results_come_
     assert len(first) == 3 and sum(line.startswith("  public") for line in lines) == 5
 
 
+def test_a_study_without_results_has_no_table(tmp_path):
+    lines = shown(tmp_path, {"one": study(0)})
+    assert not any("epsilon = 1" in line for line in lines) and lines[-2:] == next_steps("results/mine")
+
+
 def test_too_many_studies_are_counted(tmp_path):
     lines = shown(tmp_path, {f"study_{i:03d}": study(5) for i in range(60)})
     rows = sum(line.startswith("  a case") for line in lines)
