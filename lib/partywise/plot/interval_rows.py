@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from ..experiment.plotting.layout import plain_ticks
 from ..experiment.plotting.style import COLORS, GREY, MARKERS, Marks, one_panel
 
-# Inches: of a panel but for its rows, and of a row.
+# Inches: of a panel without its rows, and of a row.
 REST, ROW = 1.5, 0.27
 # Share of a row over which its sources lie, and the factor from an estimate beyond which a bar of a ratio is an arrow.
 SPAN, CUT = 0.66, 10.0
