@@ -177,7 +177,7 @@ def replay_values(deployment: Deployment, values: Mapping[str, np.ndarray], run:
 
 
 def _estimate_parts(deployment: Deployment, replay: PlacedRun, publisher: str) -> Iterator[tuple[str, AccountedValue]]:
-    """Yield what the publisher's estimate can be a function of besides its draws: what it payloads, and its own data."""
+    """Yield what the publisher's estimate can be a function of besides its draws: what it heard, and its own data."""
     payloads = replay.payloads_of(publisher)
     yield from ((sender, part) for sender, part in payloads if isinstance(part, AccountedValue))
     opens = any(isinstance(part, Cipher) and part.key_holder == publisher for _, part in payloads)
