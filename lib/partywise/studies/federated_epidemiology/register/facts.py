@@ -24,7 +24,7 @@ from ....methods.epidemiology.questions import Questions
 from ..cases import read_cohort
 from ..claims import CountSettings, NestedSettings, ThresholdSettings
 from ..leaks import another_case, named_cases, read_diagnoses
-from ..tables import TABLES, CohortColumn, column_questions
+from ..tables import TABLES, CohortColumn, shipped_questions
 
 # Widths of the bands from which quartiles of skewed columns are read: near the resolution of the measurement.
 STEPS = {"bilirubin": 0.1, "cholesterol": 2.0, "copper": 1.0, "alkaline phosphatase": 20.0, "triglycerides": 1.0}
@@ -126,7 +126,7 @@ Asked = tuple[Questions, Mapping[str, np.ndarray]]
 def _of_table(name: str, **changes: object) -> Asked:
     """A shipped table with its own questions, or with others."""
     block = changes or TABLES[name].question_block
-    return column_questions(TABLES[name].columns, block), read_cohort(name, Path("resources"))
+    return shipped_questions(TABLES[name].columns, block), read_cohort(name, Path("resources"))
 
 
 def _pbc(*, all_rows: bool) -> Asked:
@@ -145,7 +145,7 @@ def _pbc(*, all_rows: bool) -> Asked:
     if not all_rows:
         block |= {"by": "treatment", "table_one": ["sex", "status", "edema", "stage"]}
     categories = [column for column in table if column.levels]
-    return column_questions([*categories, *numbers], block), columns
+    return shipped_questions([*categories, *numbers], block), columns
 
 
 def _quartiles() -> Asked:
@@ -156,7 +156,7 @@ def _quartiles() -> Asked:
             (low, high), step = column.bounds, STEPS[column.name]
             columns.append(replace(column, edges=tuple(np.arange(low - step / 2, high + step, step))))
     block = {"by": "treatment", "table_one": list(STEPS)}
-    return column_questions(columns, block), read_cohort("pbc", Path("resources"))
+    return shipped_questions(columns, block), read_cohort("pbc", Path("resources"))
 
 
 def _four_counts(*, transposed: bool) -> Asked:
@@ -165,7 +165,7 @@ def _four_counts(*, transposed: bool) -> Asked:
     codes = np.indices((2, 2)).reshape(2, -1).repeat(counts[::-1, ::-1].ravel(), axis=1)
     columns = dict(zip(("exposure", "outcome"), np.array(BINARY)[codes], strict=True))
     binary = [CohortColumn(name=name, levels=BINARY, because="the page") for name in columns]
-    return column_questions(binary, {"cross": [["exposure", "outcome"]]}), columns
+    return shipped_questions(binary, {"cross": [["exposure", "outcome"]]}), columns
 
 
 QUESTIONS: dict[str, Callable[[], Asked]] = {
